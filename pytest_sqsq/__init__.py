@@ -1,0 +1,78 @@
+"""pytest-sqsq: a pytest plugin with a real SQS server inside, and a clock to fast-forward.
+
+Everything that a test names comes from here.  Names are looked up on first use: pytest loads the
+plugin into every run, and an idle plugin must cost nothing.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from .clock import Clock
+    from .errors import (
+        ClockModeError,
+        JournalForgotten,
+        LeftoverConsumerWarning,
+        QueueNotFound,
+        ServerStartError,
+        StoreInUse,
+        UnusedFaultWarning,
+        WaitTimeout,
+    )
+    from .gateway.requests import RequestLog, RequestRecord
+    from .models import Event, MessageView, QueueStatistics
+    from .server import SqsServer
+    from .testing import QueueProbe
+
+_HOMES = {
+    "Clock": "clock",
+    "ClockModeError": "errors",
+    "Event": "models",
+    "JournalForgotten": "errors",
+    "LeftoverConsumerWarning": "errors",
+    "MessageView": "models",
+    "QueueNotFound": "errors",
+    "QueueProbe": "testing",
+    "QueueStatistics": "models",
+    "RequestLog": "gateway.requests",
+    "RequestRecord": "gateway.requests",
+    "ServerStartError": "errors",
+    "SqsServer": "server",
+    "StoreInUse": "errors",
+    "UnusedFaultWarning": "errors",
+    "WaitTimeout": "errors",
+}
+
+__all__ = [
+    "Clock",
+    "ClockModeError",
+    "Event",
+    "JournalForgotten",
+    "LeftoverConsumerWarning",
+    "MessageView",
+    "QueueNotFound",
+    "QueueProbe",
+    "QueueStatistics",
+    "RequestLog",
+    "RequestRecord",
+    "ServerStartError",
+    "SqsServer",
+    "StoreInUse",
+    "UnusedFaultWarning",
+    "WaitTimeout",
+]
+
+
+def __getattr__(name: str) -> object:
+    home = _HOMES.get(name)
+    if home is None:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = getattr(import_module(f".{home}", __name__), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})
