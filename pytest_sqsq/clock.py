@@ -120,6 +120,7 @@ class Clock:
         self._driver: TimeDriver = NothingToMove()
         self._mover: int | None = None
         self._callbacks = Callbacks()
+        self._resets = 0
         # Called after the mode or the earliest callback changed; must not block.
         self.on_changed: Callable[[], None] | None = None
         self.reset()
@@ -134,6 +135,7 @@ class Clock:
             self._mode: ClockMode = self._first_mode
             self._callbacks.clear()
             self._holds = 0
+            self._resets += 1
             self._pins = 0
             self._pinned_from_ms = 0
             self._latest_process_ms = 0
@@ -351,6 +353,7 @@ class Clock:
     def _pinned(self) -> Iterator[None]:
         """Keep a live clock standing; afterwards it has gained exactly what it was moved."""
         with self._state:
+            resets = self._resets
             if self._pins == 0 and self._mode == "live":
                 self._pinned_from_ms = self._standing_ms = self.now_ms
             self._pins += 1
@@ -358,7 +361,8 @@ class Clock:
             yield
         finally:
             with self._state:
-                self._pins -= 1
+                # A reset has taken out all pins; this one must not count twice.
+                self._pins -= resets == self._resets
                 if self._pins == 0 and self._mode == "live" and self._standing_ms is not None:
                     self._offset_ms += self._standing_ms - self._pinned_from_ms
                     self._standing_ms = None
