@@ -15,8 +15,6 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import TYPE_CHECKING, Literal, Self, get_args
 
-from .errors import ClockModeError
-from .models import Event, instant_text
 from .timeline import (
     EPOCH,
     MILLISECOND,
@@ -30,6 +28,9 @@ from .timeline import (
 
 if TYPE_CHECKING:
     from types import TracebackType
+
+    from .errors import ClockModeError
+    from .models import Event
 
 ClockMode = Literal["live", "frozen", "autojump", "system"]
 
@@ -67,6 +68,22 @@ def monotonic() -> float:
 def real_now_ms() -> int:
     """The real wall clock in milliseconds since the epoch, whatever the process clock says."""
     return _RealTime.monotonic_ns() // 1_000_000 + _RealTime.wall_offset_ms
+
+
+# The plugin loads this module into every run to take its reading of real time, and must cost
+# nothing there: what only a working clock needs is imported then.
+
+
+def _told(instant: int) -> str:
+    from .models import instant_text
+
+    return instant_text(instant)
+
+
+def _mode_error(text: str) -> ClockModeError:
+    from .errors import ClockModeError
+
+    return ClockModeError(text)
 
 
 class _Restorer:
@@ -111,7 +128,7 @@ class Clock:
                 f"unknown clock mode {mode!r}; one of {', '.join(get_args(ClockMode))}"
             )
         if mode == "autojump":
-            raise ClockModeError("clock mode 'autojump' is not available yet; use 'frozen'")
+            raise _mode_error("clock mode 'autojump' is not available yet; use 'frozen'")
         if mode == "system" and start is not None:
             raise ValueError("a clock in system mode follows the process clock and takes no start")
         self._first_mode: ClockMode = mode
@@ -228,8 +245,7 @@ class Clock:
             now = self.now_ms
             if target < now:
                 raise ValueError(
-                    f"time cannot go back: it is {instant_text(now)},"
-                    f" later than {instant_text(target)}"
+                    f"time cannot go back: it is {_told(now)}, later than {_told(target)}"
                 )
             return self._travel(target)
 
@@ -284,7 +300,7 @@ class Clock:
 
     def _require_movable(self, what: str) -> None:
         if self._mode == "system":
-            raise ClockModeError(
+            raise _mode_error(
                 f"{what}: a clock in system mode follows the process clock, so move that one"
                 " (freezegun, time-machine), or use clock='frozen'"
             )
@@ -329,7 +345,7 @@ class Clock:
                 return
         last = f"; the last was: {events[-1]}" if events else ""
         raise RuntimeError(
-            f"work at {instant_text(instant)} made new work for the same instant"
+            f"work at {_told(instant)} made new work for the same instant"
             f" {CHAIN_LIMIT} times in a row{last}"
         )
 

@@ -12,9 +12,10 @@ import math
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
-from .models import Event
+if TYPE_CHECKING:
+    from .models import Event
 
 EPOCH = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
 MILLISECOND = dt.timedelta(milliseconds=1)
@@ -139,6 +140,10 @@ class ScheduledCall:
         return (self.at_ms, self.order) < (other.at_ms, other.order)
 
     def event(self, at_ms: int) -> Event:
+        # Not at the top: the plugin loads the clock into every run, and the models take longer to
+        # load than everything else that an idle plugin needs.
+        from .models import Event
+
         name = getattr(self.function, "__qualname__", None) or repr(self.function)
         return Event(at_ms, "callback", "", detail={"function": name})
 
