@@ -1,0 +1,514 @@
+"""All queues of a server, and every operation on them.
+
+The engine in one object.  It runs without a server, a thread or a wall clock: time is whatever
+the clock says, and nothing happens unless somebody calls.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+
+from pytest_sqsq.engine.due import DueHeap
+from pytest_sqsq.engine.entry import Entry, TimeSource
+from pytest_sqsq.engine.forecast import forecast
+from pytest_sqsq.engine.identifiers import Identifiers
+from pytest_sqsq.engine.journal import Listener, Listeners
+from pytest_sqsq.engine.move_tasks import MoveTask
+from pytest_sqsq.engine.plans import Plan, ReceivePlan
+from pytest_sqsq.engine.queue import Queue
+from pytest_sqsq.engine.registry import Registry
+from pytest_sqsq.engine.settling import Settler
+from pytest_sqsq.engine.waiters import Waiter
+from pytest_sqsq.errors import (
+    InvalidParameterValue,
+    QueueDoesNotExist,
+    ServiceUnavailable,
+    SqsError,
+    StoreError,
+)
+from pytest_sqsq.limits import IN_FLIGHT_MESSAGES
+from pytest_sqsq.models import (
+    DeadLetterOn,
+    Delivery,
+    Event,
+    OutgoingMessage,
+    QueueKey,
+    QueueSettings,
+    ReceiveRequest,
+    SendReceipt,
+)
+from pytest_sqsq.store import MemoryStore, Store
+from pytest_sqsq.store.records import PutMoveTask, PutQueue, QueueRecord, Record, RemoveQueue
+
+
+def _always_alive() -> bool:
+    return True
+
+
+class Broker:
+    """The queue engine.
+
+    ``dead_letter_on`` says when a message that used up its receives moves: ``"tick"`` at the end
+    of its last visibility timeout, ``"receive"`` at the next receive, as AWS does.  Operations
+    settle first what is due by now; they raise ``QueueDoesNotExist`` for a deleted queue and
+    ``ServiceUnavailable``, having changed nothing, where the store cannot be written.
+    """
+
+    def __init__(
+        self,
+        clock: TimeSource,
+        *,
+        store: Store | None = None,
+        dead_letter_on: DeadLetterOn = "tick",
+        in_flight_limit: int = IN_FLIGHT_MESSAGES,
+        journal_size: int = 10_000,
+        seed: int | None = None,
+    ) -> None:
+        self.clock = clock
+        self.dead_letter_on = dead_letter_on
+        self.in_flight_limit = in_flight_limit
+        self.journal_size = journal_size
+        self.listeners = Listeners()
+        self.due = DueHeap()
+        self._store = store if store is not None else MemoryStore()
+        self._registry = Registry()
+        self._identifiers = Identifiers(seed)
+        self._settler = Settler(
+            self._registry,
+            self.due,
+            dead_letter_on=dead_letter_on,
+            write=self._write,
+            serve=self._serve,
+            new_message_id=self.new_message_id,
+        )
+
+    # What queues need of their broker
+
+    def new_message_id(self, key: QueueKey) -> str:
+        return self._identifiers.new("message", key)
+
+    def target_exists(self, arn: str) -> bool:
+        """Whether messages can be moved to this queue now."""
+        target = self._registry.find_arn(arn)
+        return target is not None and not target.deleted
+
+    # Queues
+
+    @property
+    def queues(self) -> tuple[Queue, ...]:
+        """All queues of all accounts and regions, by key."""
+        return tuple(queue for queue in self._registry.all() if not queue.deleted)
+
+    def create_queue(
+        self, key: QueueKey, settings: QueueSettings, tags: Mapping[str, str]
+    ) -> tuple[Queue, bool]:
+        """Make a queue; returns it and True, or the one that has the name already and False."""
+        queue = Queue(key, settings, tags, self.clock.now_ms, self)
+        with queue.lock:
+            present = self._registry.insert(queue)
+            while present is not queue:
+                with present.lock:
+                    if not present.deleted:
+                        return present, False
+                self._registry.remove(present, None)
+                present = self._registry.insert(queue)
+            try:
+                self._write_records([PutQueue(key, _queue_record(queue))])
+            except ServiceUnavailable:
+                queue.deleted = True
+                self._registry.remove(queue, None)
+                raise
+        return queue, True
+
+    def find_queue(self, key: QueueKey) -> Queue | None:
+        queue = self._registry.find(key)
+        return None if queue is None or queue.deleted else queue
+
+    def get_queue(self, key: QueueKey) -> Queue:
+        """The queue; raises ``QueueDoesNotExist``."""
+        queue = self._registry.find(key)
+        if queue is None or queue.deleted:
+            raise QueueDoesNotExist
+        return queue
+
+    def find_arn(self, arn: str) -> Queue | None:
+        queue = self._registry.find_arn(arn)
+        return None if queue is None or queue.deleted else queue
+
+    def list_queues(self, account_id: str, region: str) -> list[Queue]:
+        """The queues of one account and region, by name.  O(queues)."""
+        return [queue for queue in self.queues if queue.key[:2] == (account_id, region)]
+
+    def sources_of(self, queue: Queue) -> list[Queue]:
+        """The queues whose redrive policy targets this one, by key."""
+        return self._registry.sources_of(queue)
+
+    def deleted_ms(self, key: QueueKey) -> int | None:
+        """When a queue of this name was deleted last, within the minute that matters."""
+        return self._registry.deleted_ms(key)
+
+    def delete_queue(self, queue: Queue) -> None:
+        """Delete a queue with its messages; its parked polls are told that it is gone."""
+        with self.entry(queue) as now_ms:
+            self._write_records([RemoveQueue(queue.key)])
+            queue.deleted = True
+            woken = queue.parked.remove_all()
+            for waiter in woken:
+                waiter.answer([], QueueDoesNotExist())
+        self._registry.remove(queue, now_ms)
+        with self._settler.task_lock:
+            self._settler.tasks.forget_source(queue.key)
+        self._wake(woken)
+
+    def change_settings(
+        self, queue: Queue, change: Callable[[QueueSettings], QueueSettings]
+    ) -> None:
+        """Replace a queue's settings by what ``change`` makes of them; it may raise."""
+        with self.entry(queue) as now_ms:
+            before = queue.settings
+            settings = change(before)
+            record = _queue_record(queue)._replace(settings=settings, last_modified_ms=now_ms)
+            self._write_records([PutQueue(queue.key, record)])
+            queue.settings = settings
+            queue.last_modified_ms = now_ms
+            if settings.redrive_policy != before.redrive_policy:
+                self._registry.relink(queue)
+        self._settle_if_due(queue, now_ms)
+
+    def change_tags(
+        self, queue: Queue, change: Callable[[Mapping[str, str]], Mapping[str, str]]
+    ) -> None:
+        """Replace a queue's tags by what ``change`` makes of them; it may raise."""
+        with self.entry(queue):
+            tags = dict(change(queue.tags))
+            self._write_records([PutQueue(queue.key, _queue_record(queue)._replace(tags=tags))])
+            queue.tags = tags
+
+    # Messages
+
+    def send(self, queue: Queue, messages: Sequence[OutgoingMessage]) -> list[SendReceipt]:
+        """Take messages in, all in one write; receipts in order.  O(log n) each."""
+        with self.entry(queue) as now_ms:
+            plan = queue.plan_send(messages, now_ms)
+            self._write(plan, queue.key)
+            queue.apply_send(plan)
+            woken = self._serve(queue, now_ms) if len(queue.parked) else ()
+        self._finish(queue, now_ms, woken)
+        return plan.receipts
+
+    def receive(self, queue: Queue, request: ReceiveRequest) -> list[Delivery]:
+        """One look for messages, never parked.  O(k log n).
+
+        Raises ``OverLimit`` on a standard queue with too many messages in flight, and
+        ``InvalidParameterValue`` for an attempt id that cannot be repeated.
+        """
+        return self._look(queue, request._replace(wait_time_seconds=0), None).result()
+
+    def poll(
+        self,
+        queue: Queue,
+        request: ReceiveRequest,
+        is_alive: Callable[[], bool] = _always_alive,
+    ) -> Waiter:
+        """Look for messages; where there are none, and the request waits, park.
+
+        The waiter may be resolved already.  A parked poll with the same attempt id is replaced:
+        it ends empty.
+        """
+        return self._look(queue, request, is_alive)
+
+    def _look(
+        self, queue: Queue, request: ReceiveRequest, is_alive: Callable[[], bool] | None
+    ) -> Waiter:
+        while True:
+            replaced: Waiter | None = None
+            with self.entry(queue) as now_ms:
+                deadline_ms = now_ms + request.wait_time_seconds * 1000
+                waiter = Waiter(queue, request, deadline_ms, is_alive or _always_alive)
+                plan = self._take(queue, request, now_ms)
+                if plan.messages or not (plan.used_up or request.wait_time_seconds):
+                    waiter.answer(_deliveries(plan))
+                elif not plan.used_up:
+                    replaced = self._park(queue, waiter)
+            # A used-up message that was found instead moves now; then there is another look.
+            self._settle_if_due(queue, now_ms)
+            if replaced is not None:
+                replaced.wake()
+            if waiter.answered:
+                waiter.wake()
+                return waiter
+            if not plan.used_up:
+                return waiter
+
+    def _park(self, queue: Queue, waiter: Waiter) -> Waiter | None:
+        attempt_id = waiter.request.receive_request_attempt_id
+        replaced = None if attempt_id is None else queue.parked.of_attempt(attempt_id)
+        if replaced is not None:
+            queue.parked.remove(replaced)
+            replaced.answer([])
+        queue.parked.park(waiter)
+        self.due.park(waiter)
+        return replaced
+
+    def cancel_poll(self, waiter: Waiter) -> None:
+        """End a poll whose real time is over or whose client is gone, if it is still parked."""
+        queue = waiter.queue
+        try:
+            with self.entry(queue):
+                ended = self._end_poll(queue, waiter)
+        except QueueDoesNotExist:
+            return
+        if ended:
+            waiter.wake()
+
+    def _end_poll(self, queue: Queue, waiter: Waiter) -> bool:
+        if waiter.answered:
+            return False
+        queue.parked.remove(waiter)
+        waiter.answer([])
+        return True
+
+    def delete(self, queue: Queue, handles: Sequence[str]) -> list[SqsError | None]:
+        """Delete by handle; one outcome for each, in order.  O(log n) each."""
+        with self.entry(queue) as now_ms:
+            plan = queue.plan_delete(handles, now_ms)
+            woken: Sequence[Waiter] = ()
+            if plan.messages:
+                self._write(plan, queue.key)
+                queue.apply_delete(plan)
+                woken = self._serve(queue, now_ms) if len(queue.parked) else ()
+        self._finish(queue, now_ms, woken)
+        return plan.outcomes
+
+    def change_visibility(
+        self, queue: Queue, changes: Sequence[tuple[str, int]]
+    ) -> list[SqsError | None]:
+        """Hide messages for so many seconds from now; one outcome for each.  O(log n) each."""
+        with self.entry(queue) as now_ms:
+            plan = queue.plan_visibility(changes, now_ms)
+            if plan.changes:
+                self._write(plan, queue.key)
+                queue.apply_visibility(plan)
+        self._settle_if_due(queue, now_ms)
+        return plan.outcomes
+
+    def purge(self, queue: Queue) -> None:
+        """Drop all messages of every state, and the deduplication memory.  O(n)."""
+        with self.entry(queue) as now_ms:
+            plan = queue.plan_purge(now_ms)
+            self._write(plan, queue.key)
+            queue.apply_purge(plan)
+
+    # Move tasks
+
+    def start_move_task(
+        self, source: Queue, destination_arn: str | None, rate: int | None
+    ) -> MoveTask:
+        """Start moving a queue's visible messages; without a rate all are moved on return.
+
+        Raises ``InvalidParameterValue`` while another task of this source is running.
+        """
+        tasks = self._settler.tasks
+        with self.entry(source) as now_ms:
+            with self._settler.task_lock:
+                if any(task.is_running for task in tasks.of_source(source.key)):
+                    raise InvalidParameterValue(
+                        "There is already a task running. Only one active task is allowed"
+                        " for a source queue arn at a given time."
+                    )
+            task_id = self._identifiers.new("task", source.key)
+            task = MoveTask(
+                task_id, source.key, destination_arn, rate, now_ms, source.visible_count
+            )
+            self._write_records([PutMoveTask(task.record())])
+            with self._settler.task_lock:
+                tasks.add(task)
+            if not task.to_move:
+                task.status = "COMPLETED"
+        if rate is None:
+            self._settler.run_whole_task(task, now_ms)
+        self._settler.task_changed()
+        return task
+
+    def cancel_move_task(self, task: MoveTask) -> None:
+        """End a running task; what was moved stays moved."""
+        with self.entry(self.get_queue(task.source)):
+            self._write_records([PutMoveTask(task.record()._replace(status="CANCELLED"))])
+            if task.is_running:
+                task.status = "CANCELLED"
+        self._settler.task_changed()
+
+    def move_tasks(self, source: Queue) -> list[MoveTask]:
+        """The tasks of a source, newest first, at most ten ended ones."""
+        with self.entry(source), self._settler.task_lock:
+            return self._settler.tasks.of_source(source.key)
+
+    def find_move_task(self, task_id: str) -> MoveTask | None:
+        with self._settler.task_lock:
+            return self._settler.tasks.find(task_id)
+
+    def running_move_tasks(self) -> list[MoveTask]:
+        with self._settler.task_lock:
+            return self._settler.tasks.running()
+
+    # Time
+
+    def entry(self, queue: Queue) -> Entry:
+        """``with broker.entry(queue) as now_ms:`` the queue's lock, everything due has happened.
+
+        Raises ``QueueDoesNotExist`` if it was deleted.  What a queue dead-letters from has been
+        settled too, so that no message is between two queues.
+        """
+        return Entry(queue, self.clock, self._settler, self.due)
+
+    def next_due_ms(self) -> int | None:
+        """The earliest instant at which something happens by itself, ends of polls included."""
+        message_ms = self._settler.next_ms()
+        poll = self.due.next_poll_end()
+        if poll is None:
+            return message_ms
+        return poll.deadline_ms if message_ms is None else min(message_ms, poll.deadline_ms)
+
+    def next_event(self) -> Event | None:
+        """What will happen next by itself, if nobody calls until then."""
+        return forecast(self)
+
+    def settle(self, now_ms: int) -> list[Event]:
+        """Let happen everything due by ``now_ms``, in order, and return it.  O(due log n)."""
+        events: list[Event] = []
+        self.listeners.add(events.append)
+        try:
+            self._settler.settle_all(now_ms)
+        finally:
+            self.listeners.remove(events.append)
+        return events
+
+    def end_polls(self, now_ms: int) -> list[Event]:
+        """End the parked polls whose wait is over by ``now_ms``: they are answered empty."""
+        events: list[Event] = []
+        while (waiter := self.due.next_poll_end()) is not None and waiter.deadline_ms <= now_ms:
+            queue = waiter.queue
+            with queue.lock:
+                ended = self._end_poll(queue, waiter)
+            if ended:
+                events.append(Event(waiter.deadline_ms, "poll_ended", queue.key.name))
+                waiter.wake()
+        return events
+
+    def close_polls(self, error: SqsError | None = None, *, close_connection: bool = False) -> None:
+        """End all parked polls: empty, or with an error."""
+        for queue in self.queues:
+            with queue.lock:
+                waiters = queue.parked.remove_all()
+                for waiter in waiters:
+                    waiter.close_connection = close_connection
+                    waiter.answer([], error)
+            self._wake(waiters)
+
+    @property
+    def parked_polls(self) -> int:
+        """How many polls are parked on all queues."""
+        return sum(len(queue.parked) for queue in self.queues)
+
+    def maintain(self) -> None:
+        """Sweep tombstones where they outnumber the living."""
+        for queue in self.queues:
+            with queue.lock:
+                queue.log.compact_if_due()
+
+    def add_listener(self, listener: Listener) -> None:
+        """Have each event told as it happens; called under a queue's lock, must not block."""
+        self.listeners.add(listener)
+
+    def remove_listener(self, listener: Listener) -> None:
+        self.listeners.remove(listener)
+
+    def check(self) -> None:
+        """Verify every invariant of every queue; ``AssertionError`` names the broken one."""
+        for queue in self.queues:
+            with queue.lock:
+                queue.check()
+
+    def close(self) -> None:
+        """Let go of the store."""
+        self._store.close()
+
+    # Inside
+
+    def _take(self, queue: Queue, request: ReceiveRequest, now_ms: int) -> ReceivePlan:
+        plan = queue.plan_receive(request, now_ms)
+        if plan.messages:
+            try:
+                self._write(plan, queue.key)
+            except ServiceUnavailable:
+                queue.abandon_receive(plan)
+                raise
+        queue.apply_receive(plan)
+        return plan
+
+    def _serve(self, queue: Queue, now_ms: int) -> list[Waiter]:
+        """Answer parked polls while there is something for them; returns those to wake.
+
+        Under the queue's lock.  A client that has gone takes no message.
+        """
+        woken: list[Waiter] = []
+        while queue.order.has_ready:
+            waiter, dead = queue.parked.oldest_alive()
+            for gone in dead:
+                gone.answer([])
+            woken.extend(dead)
+            if waiter is None:
+                break
+            try:
+                plan = self._take(queue, waiter.request, now_ms)
+            except SqsError as error:
+                waiter.answer([], error)
+            else:
+                if not plan.messages:
+                    break
+                waiter.answer(_deliveries(plan))
+            queue.parked.remove(waiter)
+            woken.append(waiter)
+        return woken
+
+    def _finish(self, queue: Queue, now_ms: int, woken: Sequence[Waiter]) -> None:
+        self._wake(woken)
+        self._settle_if_due(queue, now_ms)
+
+    def _settle_if_due(self, queue: Queue, now_ms: int) -> None:
+        if queue.next_due_ms <= now_ms:
+            self._settler.settle_queues(queue.upstream, now_ms)
+
+    def _wake(self, waiters: Sequence[Waiter]) -> None:
+        for waiter in waiters:
+            waiter.wake()
+
+    def _write(self, plan: Plan, key: QueueKey) -> None:
+        if self._store.keeps:
+            self._write_records(plan.records(key))
+
+    def _write_records(self, records: Sequence[Record]) -> None:
+        if self._store.keeps:
+            try:
+                self._store.write(records)
+            except StoreError as error:
+                raise ServiceUnavailable(str(error)) from error
+
+
+def _deliveries(plan: ReceivePlan) -> list[Delivery]:
+    return [
+        message.delivery(handle, message.receive_count, message.first_received_ms or plan.now_ms)
+        for message, handle in zip(plan.messages, plan.handles, strict=True)
+    ]
+
+
+def _queue_record(queue: Queue) -> QueueRecord:
+    return QueueRecord(
+        queue.settings,
+        queue.tags,
+        queue.created_ms,
+        queue.last_modified_ms,
+        queue.purged_ms,
+        queue.next_sequence_number() or 0,
+        queue.deduplication_scope,
+    )

@@ -1,0 +1,54 @@
+"""What a FIFO queue remembers of the deduplication ids it accepted."""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import NamedTuple
+
+from pytest_sqsq.limits import DEDUPLICATION_WINDOW_MS
+
+DeduplicationKey = tuple[str | None, str]
+"""Message group (``None`` where the scope is the queue) and deduplication id."""
+
+
+class Accepted(NamedTuple):
+    """The first send under a deduplication id."""
+
+    message_id: str
+    sequence_number: int
+    accepted_ms: int
+
+
+class DeduplicationMemory:
+    """The ids accepted in the last five minutes, apart from the life of the messages.
+
+    The window counts from the first accepted send; a duplicate does not extend it.  Guarded by
+    the queue's lock.  All operations O(1) amortised.
+    """
+
+    def __init__(self) -> None:
+        self._accepted: dict[DeduplicationKey, Accepted] = {}
+        self._by_age: deque[tuple[DeduplicationKey, Accepted]] = deque()
+
+    def __len__(self) -> int:
+        return len(self._accepted)
+
+    def find(self, key: DeduplicationKey, now_ms: int) -> Accepted | None:
+        """The accepted send that makes ``key`` a duplicate now."""
+        self._forget(now_ms)
+        return self._accepted.get(key)
+
+    def remember(self, key: DeduplicationKey, accepted: Accepted) -> None:
+        self._accepted[key] = accepted
+        self._by_age.append((key, accepted))
+
+    def clear(self) -> None:
+        self._accepted.clear()
+        self._by_age.clear()
+
+    def _forget(self, now_ms: int) -> None:
+        by_age = self._by_age
+        while by_age and by_age[0][1].accepted_ms + DEDUPLICATION_WINDOW_MS <= now_ms:
+            key, accepted = by_age.popleft()
+            if self._accepted.get(key) is accepted:
+                del self._accepted[key]

@@ -1,0 +1,108 @@
+"""One heap of instants for the whole broker: which queue has something to do next, and when."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from heapq import heapify, heappop, heappush
+from threading import Lock
+
+from pytest_sqsq.engine.queue import NEVER_MS, Queue
+from pytest_sqsq.engine.waiters import Waiter
+
+STALE_ALLOWANCE = 1024
+"""So many outdated entries are tolerated beyond two for each queue."""
+
+
+class DueHeap:
+    """Queues by the instant at which something is due in them, and parked polls by their end.
+
+    A queue publishes its ``next_due_ms``; an entry counts while it still says the same.
+    ``on_earlier`` is called, outside the lock, when the earliest instant of all has moved
+    earlier.  The lock is a leaf.
+    """
+
+    def __init__(self) -> None:
+        self._lock = Lock()
+        self._queues: list[tuple[int, int, Queue]] = []
+        self._polls: list[tuple[int, int, Waiter]] = []
+        self._count = 0
+        self.on_earlier: Callable[[], None] | None = None
+
+    def publish(self, queue: Queue) -> None:
+        """Work out what is next in a queue and tell it; under the queue's lock.  O(log queues)."""
+        due_ms = NEVER_MS if queue.deleted else queue.find_next_due_ms()
+        if due_ms == queue.next_due_ms:
+            return
+        queue.next_due_ms = due_ms
+        if due_ms == NEVER_MS:
+            return
+        with self._lock:
+            self._count += 1
+            heappush(self._queues, (due_ms, self._count, queue))
+            earliest = self._queues[0][2] is queue
+            if len(self._queues) > STALE_ALLOWANCE and self._count % STALE_ALLOWANCE == 0:
+                self._drop_stale()
+        if earliest and self.on_earlier is not None:
+            self.on_earlier()
+
+    def park(self, waiter: Waiter) -> None:
+        """Note the end of a poll."""
+        with self._lock:
+            self._count += 1
+            heappush(self._polls, (waiter.deadline_ms, self._count, waiter))
+            if len(self._polls) > STALE_ALLOWANCE and self._count % STALE_ALLOWANCE == 0:
+                self._polls = [entry for entry in self._polls if not entry[2].answered]
+                heapify(self._polls)
+            earliest = self._polls[0][2] is waiter
+        if earliest and self.on_earlier is not None:
+            self.on_earlier()
+
+    def next_message_ms(self) -> int | None:
+        """The earliest instant at which something is due in a queue."""
+        with self._lock:
+            entry = self._first()
+            return None if entry is None else entry[0]
+
+    def queues_due_at(self, instant_ms: int) -> list[Queue]:
+        """The queues with something due by an instant, by key; their entries are taken out."""
+        due: dict[int, Queue] = {}
+        with self._lock:
+            while True:
+                entry = self._first()
+                if entry is None or entry[0] > instant_ms:
+                    break
+                heappop(self._queues)
+                due[id(entry[2])] = entry[2]
+        return sorted(due.values(), key=lambda queue: queue.key)
+
+    def keep(self, queue: Queue) -> None:
+        """Put a queue's entry back, whether or not its instant changed; under its lock."""
+        queue.next_due_ms = NEVER_MS
+        self.publish(queue)
+
+    def next_poll_end(self) -> Waiter | None:
+        """The parked poll that ends first."""
+        with self._lock:
+            while self._polls:
+                waiter = self._polls[0][2]
+                if not waiter.answered:
+                    return waiter
+                heappop(self._polls)
+            return None
+
+    def _first(self) -> tuple[int, int, Queue] | None:
+        while self._queues:
+            entry = self._queues[0]
+            if entry[2].next_due_ms == entry[0]:
+                return entry
+            heappop(self._queues)
+        return None
+
+    def _drop_stale(self) -> None:
+        current = {
+            id(queue): entry
+            for entry in self._queues
+            if (queue := entry[2]).next_due_ms == entry[0]
+        }
+        self._queues = list(current.values())
+        heapify(self._queues)

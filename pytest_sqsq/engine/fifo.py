@@ -1,0 +1,208 @@
+"""What is ready in a FIFO queue, and in which order.
+
+All of FIFO locking is one rule: a group delivers its messages in order, up to its first one in
+flight.  A group is therefore ready when its head is visible.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from heapq import heapify, heappop, heappush
+
+from pytest_sqsq.engine.deadlines import STALE_MINIMUM
+from pytest_sqsq.engine.message import Message
+
+
+class Group:
+    """The live messages of one message group, in flight included, as a doubly linked list.
+
+    ``rank`` orders the groups: given when the group is made and anew each time a receive takes
+    from it, so that a group just served goes to the back.
+    """
+
+    __slots__ = ("group_id", "head", "rank", "tail")
+
+    def __init__(self, group_id: str, rank: int) -> None:
+        self.group_id = group_id
+        self.rank = rank
+        self.head: Message | None = None
+        self.tail: Message | None = None
+
+    def append(self, message: Message) -> None:
+        message.group = self
+        message.previous_in_group = self.tail
+        if self.tail is None:
+            self.head = message
+        else:
+            self.tail.next_in_group = message
+        self.tail = message
+
+    def unlink(self, message: Message) -> None:
+        before, after = message.previous_in_group, message.next_in_group
+        if before is None:
+            self.head = after
+        else:
+            before.next_in_group = after
+        if after is None:
+            self.tail = before
+        else:
+            after.previous_in_group = before
+        message.group = message.previous_in_group = message.next_in_group = None
+
+    @property
+    def is_ready(self) -> bool:
+        head = self.head
+        return head is not None and head.state == "visible" and not head.moving
+
+    def __iter__(self) -> Iterator[Message]:
+        message = self.head
+        while message is not None:
+            yield message
+            message = message.next_in_group
+
+
+class FifoOrder:
+    """The groups of a FIFO queue and the heap of those that are ready, by rank.
+
+    An entry of the heap counts while its group still has that rank and is ready; a group may
+    have several entries, of which the first one served settles it.  Guarded by the queue's lock.
+    """
+
+    def __init__(self) -> None:
+        self._groups: dict[str, Group] = {}
+        self._ready: list[tuple[int, Group]] = []
+        self._next_rank = 0
+
+    @property
+    def group_count(self) -> int:
+        return len(self._groups)
+
+    def enter(self, message: Message) -> None:
+        """A message has entered the queue, visible or delayed.  O(log groups)."""
+        group_id = message.message_group_id or ""
+        group = self._groups.get(group_id)
+        if group is None:
+            group = self._groups[group_id] = Group(group_id, self._new_rank())
+        group.append(message)
+        if group.head is message:
+            self._offer(group)
+
+    def shown(self, message: Message) -> None:
+        """A message has become visible.  O(log groups)."""
+        group = message.group
+        if group is not None and group.head is message:
+            self._offer(group)
+
+    def hidden(self, message: Message) -> None:
+        """A visible message has been hidden without being taken."""
+
+    def left(self, message: Message, *, was_ready: bool) -> None:
+        """A message has left the queue; the next of its group may be ready.  O(log groups)."""
+        group = message.group
+        if group is None:
+            return
+        was_head = group.head is message
+        group.unlink(message)
+        if group.head is None:
+            del self._groups[group.group_id]
+        elif was_head:
+            self._offer(group)
+
+    @property
+    def has_ready(self) -> bool:
+        return self._first_ready() is not None
+
+    def peek(self) -> Message | None:
+        """The message the next receive takes first.  O(1) amortised."""
+        group = self._first_ready()
+        return None if group is None else group.head
+
+    def take(
+        self, count: int, is_used_up: Callable[[Message], bool] | None
+    ) -> tuple[list[Message], list[Message]]:
+        """Take up to ``count`` deliverable messages; beside them the used-up heads found.
+
+        As many as possible from one group, then from the next.  A used-up message at the head
+        of a group keeps the group back until it has moved.  What is taken must be given to
+        :meth:`delivered` or :meth:`put_back`.  O(count + groups taken * log groups).
+        """
+        taken: list[Message] = []
+        used_up: list[Message] = []
+        while len(taken) < count:
+            group = self._first_ready()
+            if group is None:
+                break
+            heappop(self._ready)
+            for message in group:
+                if message.state != "visible" or message.moving or len(taken) == count:
+                    break
+                if is_used_up is not None and is_used_up(message):
+                    if message is group.head:
+                        used_up.append(message)
+                    break
+                taken.append(message)
+        return taken, used_up
+
+    def put_back(self, messages: Sequence[Message]) -> None:
+        """Undo a :meth:`take`."""
+        for message in messages:
+            self.shown(message)
+
+    def delivered(self, messages: Sequence[Message]) -> None:
+        """The taken messages are in flight now: their groups go to the back."""
+        served: Group | None = None
+        for message in messages:
+            if message.group is not None and message.group is not served:
+                served = message.group
+                served.rank = self._new_rank()
+
+    def blocker_of(self, message: Message) -> Message | None:
+        """The earliest message of its group that keeps a visible one from being delivered."""
+        for other in message.group or ():
+            if other is message:
+                return None
+            if other.state != "visible":
+                return other
+        return None
+
+    def clear(self) -> None:
+        self._groups.clear()
+        self._ready.clear()
+
+    def check(self, live: Sequence[Message]) -> None:
+        """Verify groups and heap; ``AssertionError`` names the broken invariant.  O(n)."""
+        members: dict[str, list[Message]] = {}
+        for message in live:
+            members.setdefault(message.message_group_id or "", []).append(message)
+        assert members.keys() == self._groups.keys(), "groups differ from the live messages'"
+        entries = {(rank, id(group)) for rank, group in self._ready}
+        for group_id, expected in members.items():
+            group = self._groups[group_id]
+            assert list(group) == expected, f"group {group_id!r} is not in arrival order"
+            assert group.tail is expected[-1], f"group {group_id!r} has a wrong tail"
+            assert not group.is_ready or (group.rank, id(group)) in entries, (
+                f"group {group_id!r} is ready and not in the heap"
+            )
+
+    def _new_rank(self) -> int:
+        self._next_rank += 1
+        return self._next_rank
+
+    def _offer(self, group: Group) -> None:
+        if group.is_ready:
+            heappush(self._ready, (group.rank, group))
+            if len(self._ready) > 2 * len(self._groups) + STALE_MINIMUM:
+                self._rebuild()
+
+    def _first_ready(self) -> Group | None:
+        ready = self._ready
+        while ready:
+            rank, group = ready[0]
+            if group.rank == rank and group.is_ready:
+                return group
+            heappop(ready)
+        return None
+
+    def _rebuild(self) -> None:
+        self._ready = [(group.rank, group) for group in self._groups.values() if group.is_ready]
+        heapify(self._ready)

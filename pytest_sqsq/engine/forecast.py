@@ -1,0 +1,43 @@
+"""What will happen next by itself."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pytest_sqsq.engine.queue import Queue
+from pytest_sqsq.models import Event, EventKind
+
+if TYPE_CHECKING:
+    from pytest_sqsq.engine.broker import Broker
+
+
+def forecast(broker: Broker) -> Event | None:
+    """The next event, as it would be if nobody called until then.  O(queues)."""
+    due_ms = broker.next_due_ms()
+    if due_ms is None:
+        return None
+    for queue in broker.queues:
+        with queue.lock:
+            event = _next_in(queue, due_ms, moves_early=broker.dead_letter_on == "tick")
+        if event is not None:
+            return event
+    for task in broker.running_move_tasks():
+        if task.next_step_ms <= due_ms:
+            return Event(due_ms, "moved", task.source.name, None, None, {"task_id": task.task_id})
+    waiter = broker.due.next_poll_end()
+    return None if waiter is None else Event(due_ms, "poll_ended", waiter.queue.key.name)
+
+
+def _next_in(queue: Queue, due_ms: int, *, moves_early: bool) -> Event | None:
+    message = queue.next_expiring()
+    if message is not None and queue.expires_at_ms(message) <= due_ms:
+        return Event(due_ms, "expired", queue.key.name, message.message_id, message.body)
+    message = queue.next_timeout()
+    if message is not None and (message.visible_at_ms or 0) <= due_ms:
+        moves = (moves_early or message.move_failed) and queue.is_used_up(message)
+        kind: EventKind = "dead_lettered" if moves else "visible"
+        return Event(due_ms, kind, queue.key.name, message.message_id, message.body)
+    message = queue.next_delay()
+    if message is not None and (queue.visible_at_ms(message) or 0) <= due_ms:
+        return Event(due_ms, "visible", queue.key.name, message.message_id, message.body)
+    return None

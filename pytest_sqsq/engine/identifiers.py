@@ -1,0 +1,38 @@
+"""Message and task ids: random, or digests of a seed so that a run can be repeated."""
+
+from __future__ import annotations
+
+from hashlib import blake2b
+from random import Random
+from threading import Lock
+
+from pytest_sqsq.models import QueueKey
+
+
+class Identifiers:
+    """Gives ids shaped as version 4 UUIDs.
+
+    With a seed, the n-th id for a purpose and queue is always the same, whatever other queues
+    do.  Without one they are random, from a generator that ``random.seed`` does not reach.
+    """
+
+    def __init__(self, seed: int | None) -> None:
+        self._seed = seed
+        self._random = Random()
+        self._lock = Lock()
+        self._counters: dict[tuple[str, QueueKey], int] = {}
+
+    def new(self, purpose: str, key: QueueKey) -> str:
+        """A new id; ``purpose`` and ``key`` matter under a seed only."""
+        if self._seed is None:
+            number = self._random.getrandbits(128)
+        else:
+            number = self._seeded(purpose, key)
+        digits = f"{number & ~(0xF000 << 64) & ~(0xC000 << 48) | 0x4000 << 64 | 0x8000 << 48:032x}"
+        return "-".join((digits[:8], digits[8:12], digits[12:16], digits[16:20], digits[20:]))
+
+    def _seeded(self, purpose: str, key: QueueKey) -> int:
+        with self._lock:
+            count = self._counters[purpose, key] = self._counters.get((purpose, key), 0) + 1
+        text = f"{self._seed}\0{purpose}\0{key}\0{count}"
+        return int.from_bytes(blake2b(text.encode(), digest_size=16).digest(), "big")

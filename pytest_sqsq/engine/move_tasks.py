@@ -1,0 +1,101 @@
+"""Message move tasks: from a dead-letter queue back to where its messages came from."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from pytest_sqsq.engine.queue import NEVER_MS
+from pytest_sqsq.models import QueueKey
+from pytest_sqsq.store.records import MoveTaskRecord
+
+MoveTaskStatus = Literal["RUNNING", "COMPLETED", "CANCELLING", "CANCELLED", "FAILED"]
+
+DESTINATION_GONE = "AWS.SimpleQueueService.NonExistentQueue"
+SOURCE_UNKNOWN = "CouldNotDetermineMessageSource"
+
+ENDED_TASKS_KEPT = 10
+"""ListMessageMoveTasks shows at most so many."""
+
+
+@dataclass(slots=True)
+class MoveTask:
+    """One task.  Guarded by the lock of its source queue.
+
+    ``to_move`` is the number of messages found at the start and stays; ``rate`` is in messages
+    a second, ``None`` for all at once.
+    """
+
+    task_id: str
+    source: QueueKey
+    destination_arn: str | None
+    rate: int | None
+    started_ms: int
+    to_move: int
+    status: MoveTaskStatus = "RUNNING"
+    moved: int = 0
+    failure_reason: str | None = None
+
+    @property
+    def is_running(self) -> bool:
+        return self.status == "RUNNING"
+
+    @property
+    def next_step_ms(self) -> int:
+        """When the next message moves: the k-th one k/rate seconds after the start.
+
+        Never by itself without a rate: whoever starts such a task carries it through.
+        """
+        if not self.is_running or self.rate is None:
+            return NEVER_MS
+        return self.started_ms + -(-1000 * (self.moved + 1) // self.rate)
+
+    def fail(self, reason: str) -> None:
+        self.status = "FAILED"
+        self.failure_reason = reason
+
+    def record(self) -> MoveTaskRecord:
+        return MoveTaskRecord(
+            self.task_id,
+            self.source,
+            self.destination_arn,
+            self.rate,
+            self.status,
+            self.started_ms,
+            self.moved,
+            self.to_move,
+            self.failure_reason,
+        )
+
+
+class MoveTaskList:
+    """All tasks known, oldest first; of the ended ones of a source the newest ten.
+
+    Guarded by the broker's task lock, a leaf.
+    """
+
+    def __init__(self) -> None:
+        self._by_source: dict[QueueKey, list[MoveTask]] = {}
+
+    def add(self, task: MoveTask) -> None:
+        known = self._by_source.setdefault(task.source, [])
+        ended = [other for other in known if not other.is_running]
+        for other in ended[: len(ended) - ENDED_TASKS_KEPT + 1]:
+            known.remove(other)
+        known.append(task)
+
+    def of_source(self, source: QueueKey) -> list[MoveTask]:
+        """The tasks of a queue, newest first."""
+        return self._by_source.get(source, [])[::-1]
+
+    def find(self, task_id: str) -> MoveTask | None:
+        return next((task for task in self._all() if task.task_id == task_id), None)
+
+    def running(self) -> list[MoveTask]:
+        return [task for task in self._all() if task.is_running]
+
+    def forget_source(self, source: QueueKey) -> None:
+        self._by_source.pop(source, None)
+
+    def _all(self) -> list[MoveTask]:
+        return [task for tasks in self._by_source.values() for task in tasks]

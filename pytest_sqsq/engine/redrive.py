@@ -1,0 +1,73 @@
+"""Moves of messages between queues: dead-letter moves and the steps of move tasks.
+
+Only settling moves messages, one at a time, holding exactly the locks of the two queues.
+Nothing else holds two queue locks, so that queues that dead-letter into each other, or into
+themselves, cannot deadlock.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from pytest_sqsq.engine.message import Message
+from pytest_sqsq.engine.plans import MovePlan
+from pytest_sqsq.engine.queue import Queue
+
+
+@contextmanager
+def both_locked(one: Queue, other: Queue) -> Iterator[None]:
+    """Hold the locks of two queues, taken in the order of their keys."""
+    if one is other:
+        with one.lock:
+            yield
+        return
+    first, second = sorted((one, other), key=lambda queue: queue.key)
+    with first.lock, second.lock:
+        yield
+
+
+def plan_dead_letter_move(source: Queue, message: Message, target: Queue, now_ms: int) -> MovePlan:
+    """What a message becomes in its dead-letter queue.
+
+    Id, content, counts and times stay.  In a FIFO queue it gets a new sequence number, its
+    message id as deduplication id, and its retention begins anew; in a standard queue its age
+    counts on.
+    """
+    arriving = message.copy_with_id(message.message_id, message.sent_ms)
+    arriving.receive_count = message.receive_count
+    arriving.first_received_ms = message.first_received_ms
+    arriving.dead_letter_source_arn = source.arn
+    arriving.retention_start_ms = message.retention_start_ms
+    if target.settings.fifo:
+        arriving.sequence_number = target.next_sequence_number()
+        arriving.message_deduplication_id = message.message_id
+        arriving.retention_start_ms = now_ms
+    arriving.arrival = target.next_arrival
+    return MovePlan(now_ms, message, arriving, target.key)
+
+
+def plan_task_move(message: Message, message_id: str, target: Queue, now_ms: int) -> MovePlan:
+    """What a message becomes when a move task takes it: a new message of the same content."""
+    arriving = message.copy_with_id(message_id, now_ms)
+    arriving.message_deduplication_id = message.message_deduplication_id
+    arriving.sequence_number = target.next_sequence_number()
+    arriving.arrival = target.next_arrival
+    return MovePlan(now_ms, message, arriving, target.key)
+
+
+def apply_dead_letter_move(plan: MovePlan, source: Queue, target: Queue) -> None:
+    source.journal.record(plan.now_ms, "dead_lettered", plan.message, {"target_arn": target.arn})
+    source.dead_lettered += 1
+    _carry(plan, source, target)
+
+
+def apply_task_move(plan: MovePlan, source: Queue, target: Queue) -> None:
+    source.journal.record(plan.now_ms, "moved", plan.message, {"target_arn": target.arn})
+    _carry(plan, source, target)
+
+
+def _carry(plan: MovePlan, source: Queue, target: Queue) -> None:
+    source.leave(plan.message)
+    target.enter_moved(plan.arriving)
+    target.journal.record(plan.now_ms, "moved", plan.arriving, {"source_arn": source.arn})

@@ -1,0 +1,101 @@
+"""Which queues there are, and which of them dead-letter into which."""
+
+from __future__ import annotations
+
+from threading import Lock
+
+from pytest_sqsq.engine.queue import Queue
+from pytest_sqsq.limits import COOLDOWN_MS
+from pytest_sqsq.models import QueueKey
+
+
+class Registry:
+    """The map of queues and the dead-letter links between them.
+
+    The lock is a leaf: it is held for map accesses only, never while a queue's lock is taken or
+    anything is written.  Links are kept by ARN, so that they hold for a target that is deleted
+    and made again.
+    """
+
+    def __init__(self) -> None:
+        self._lock = Lock()
+        self._queues: dict[QueueKey, Queue] = {}
+        self._targets: dict[QueueKey, str] = {}
+        self._deleted_ms: dict[QueueKey, int] = {}
+
+    def find(self, key: QueueKey) -> Queue | None:
+        """The queue, which may be in the middle of being made or deleted.  O(1), no lock."""
+        return self._queues.get(key)
+
+    def find_arn(self, arn: str) -> Queue | None:
+        key = QueueKey.from_arn(arn)
+        return None if key is None else self._queues.get(key)
+
+    def all(self) -> tuple[Queue, ...]:
+        with self._lock:
+            return tuple(sorted(self._queues.values(), key=lambda queue: queue.key))
+
+    def insert(self, queue: Queue) -> Queue:
+        """Put a queue in unless its key is taken; returns the one that is there then."""
+        with self._lock:
+            present = self._queues.setdefault(queue.key, queue)
+            if present is queue:
+                self._link(queue)
+            return present
+
+    def remove(self, queue: Queue, deleted_ms: int | None) -> None:
+        """Take a queue out if it is still the one under its key; remember when it was deleted."""
+        with self._lock:
+            if self._queues.get(queue.key) is queue:
+                del self._queues[queue.key]
+                self._targets.pop(queue.key, None)
+                self._recompute_upstream()
+            if deleted_ms is not None:
+                self._forget_deletions(deleted_ms)
+                self._deleted_ms[queue.key] = deleted_ms
+
+    def deleted_ms(self, key: QueueKey) -> int | None:
+        """When a queue of this key was last deleted, remembered as long as AWS cares."""
+        with self._lock:
+            return self._deleted_ms.get(key)
+
+    def relink(self, queue: Queue) -> None:
+        """Take notice of a queue's changed redrive policy; under the queue's lock."""
+        with self._lock:
+            if self._queues.get(queue.key) is queue:
+                self._link(queue)
+
+    def sources_of(self, queue: Queue) -> list[Queue]:
+        """The queues whose redrive policy names this one, by name."""
+        with self._lock:
+            sources = [
+                self._queues[key] for key, target in self._targets.items() if target == queue.arn
+            ]
+        return sorted(sources, key=lambda source: source.key)
+
+    def _link(self, queue: Queue) -> None:
+        policy = queue.settings.redrive_policy
+        before = self._targets.pop(queue.key, None)
+        if policy is not None:
+            self._targets[queue.key] = policy.dead_letter_target_arn
+        if before is not None or self._targets:
+            self._recompute_upstream()
+
+    def _recompute_upstream(self) -> None:
+        sources: dict[str, list[Queue]] = {}
+        for key, target in self._targets.items():
+            sources.setdefault(target, []).append(self._queues[key])
+        for queue in self._queues.values():
+            found = {queue.key: queue}
+            pending = [queue]
+            while pending:
+                for source in sources.get(pending.pop().arn, ()):
+                    if source.key not in found:
+                        found[source.key] = source
+                        pending.append(source)
+            queue.upstream = tuple(found.values())
+
+    def _forget_deletions(self, now_ms: int) -> None:
+        old = [key for key, at_ms in self._deleted_ms.items() if at_ms + COOLDOWN_MS <= now_ms]
+        for key in old:
+            del self._deleted_ms[key]

@@ -1,0 +1,244 @@
+"""Letting happen what is due: instant by instant, across queues, in one fixed order.
+
+At one instant: retention, then ends of visibility and dead-letter moves, then delays, then steps
+of move tasks.  Parked polls are served after that, so that a message that appears at an instant
+reaches a poll that ends there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from threading import Lock
+
+from pytest_sqsq.engine.due import DueHeap
+from pytest_sqsq.engine.message import Message
+from pytest_sqsq.engine.move_tasks import (
+    DESTINATION_GONE,
+    SOURCE_UNKNOWN,
+    MoveTask,
+    MoveTaskList,
+)
+from pytest_sqsq.engine.plans import MovePlan, Plan
+from pytest_sqsq.engine.queue import NEVER_MS, Queue
+from pytest_sqsq.engine.redrive import (
+    apply_dead_letter_move,
+    apply_task_move,
+    both_locked,
+    plan_dead_letter_move,
+    plan_task_move,
+)
+from pytest_sqsq.engine.registry import Registry
+from pytest_sqsq.engine.waiters import Waiter
+from pytest_sqsq.errors import ServiceUnavailable
+from pytest_sqsq.models import DeadLetterOn, QueueKey
+
+RETRY_MS = 1000
+"""When a move that the store refused is tried again."""
+
+
+class Settler:
+    """Runs what is due.  Takes queue locks one by one, two for a move; holds none on entry.
+
+    ``write`` carries a plan to the store and raises ``ServiceUnavailable``; ``serve`` answers a
+    locked queue's parked polls and returns those to wake.
+    """
+
+    def __init__(
+        self,
+        registry: Registry,
+        due: DueHeap,
+        *,
+        dead_letter_on: DeadLetterOn,
+        write: Callable[[Plan, QueueKey], None],
+        serve: Callable[[Queue, int], list[Waiter]],
+        new_message_id: Callable[[QueueKey], str],
+    ) -> None:
+        self.tasks = MoveTaskList()
+        self.task_lock = Lock()
+        self.next_task_ms = NEVER_MS
+        self._registry = registry
+        self._due = due
+        self._moves_early = dead_letter_on == "tick"
+        self._write = write
+        self._serve = serve
+        self._new_message_id = new_message_id
+
+    def settle_all(self, now_ms: int) -> None:
+        """Everything due by ``now_ms`` in all queues, in order.  O(due log queues)."""
+        while True:
+            instant_ms = self.next_ms()
+            if instant_ms is None or instant_ms > now_ms:
+                return
+            self._run(instant_ms, self._due.queues_due_at(instant_ms))
+
+    def settle_queues(self, queues: Sequence[Queue], now_ms: int) -> None:
+        """Everything due by ``now_ms`` in some queues, in order."""
+        while True:
+            instant_ms = min(queue.next_due_ms for queue in queues)
+            if instant_ms > now_ms:
+                return
+            self._run(instant_ms, [q for q in queues if q.next_due_ms == instant_ms])
+
+    def next_ms(self) -> int | None:
+        """The earliest instant at which a message changes by itself."""
+        message_ms = self._due.next_message_ms()
+        task_ms = self.next_task_ms
+        if message_ms is None:
+            return None if task_ms == NEVER_MS else task_ms
+        return min(message_ms, task_ms)
+
+    def task_changed(self) -> None:
+        """Work out anew when the next step of a move task is due."""
+        with self.task_lock:
+            self.next_task_ms = min(
+                (task.next_step_ms for task in self.tasks.running()), default=NEVER_MS
+            )
+        if self.next_task_ms != NEVER_MS and self._due.on_earlier is not None:
+            self._due.on_earlier()
+
+    def _run(self, instant_ms: int, queues: Sequence[Queue]) -> None:
+        touched = {queue.key: queue for queue in queues}
+        for queue in queues:
+            with queue.lock:
+                queue.expire_due(self._at(queue, instant_ms))
+        for queue in queues:
+            self._end_timeouts(queue, instant_ms, touched)
+        for queue in queues:
+            with queue.lock:
+                queue.end_delays(self._at(queue, instant_ms))
+        self._run_tasks(instant_ms, touched)
+        self._serve_and_publish(touched.values(), instant_ms)
+
+    def _serve_and_publish(self, queues: Iterable[Queue], instant_ms: int) -> None:
+        for queue in queues:
+            with queue.lock:
+                now_ms = self._at(queue, instant_ms)
+                woken = self._serve(queue, now_ms) if len(queue.parked) else ()
+                self._due.keep(queue)
+            for waiter in woken:
+                waiter.wake()
+
+    def _at(self, queue: Queue, instant_ms: int) -> int:
+        queue.settled_ms = max(queue.settled_ms, instant_ms)
+        return queue.settled_ms
+
+    # Ends of visibility and dead-letter moves
+
+    def _end_timeouts(self, queue: Queue, instant_ms: int, touched: dict[QueueKey, Queue]) -> None:
+        while True:
+            with queue.lock:
+                message = self._show_until_one_must_move(queue, self._at(queue, instant_ms))
+                arn = _target_arn(queue)
+            if message is None or arn is None:
+                return
+            target = self._registry.find_arn(arn)
+            if target is not None:
+                self._dead_letter(queue, message, target, instant_ms)
+                touched[target.key] = target
+
+    def _show_until_one_must_move(self, queue: Queue, now_ms: int) -> Message | None:
+        while queue.used_up:
+            message = queue.used_up[0]
+            if message.state == "visible" and message.moving:
+                if queue.is_used_up(message):
+                    return message
+                queue.show(message, now_ms)
+            queue.used_up.popleft()
+        while (next_one := queue.next_timeout()) is not None:
+            if next_one.visible_at_ms is None or next_one.visible_at_ms > now_ms:
+                return None
+            early = self._moves_early or next_one.move_failed
+            if early and queue.is_used_up(next_one):
+                return next_one
+            queue.show(next_one, now_ms)
+        return None
+
+    def _dead_letter(self, source: Queue, message: Message, target: Queue, instant_ms: int) -> None:
+        with both_locked(source, target):
+            now_ms = max(self._at(source, instant_ms), self._at(target, instant_ms))
+            due = self._show_until_one_must_move(source, now_ms)
+            if due is not message or source.deleted or _target_arn(source) != target.arn:
+                return
+            plan = plan_dead_letter_move(source, message, target, now_ms)
+            if self._written(plan, source):
+                apply_dead_letter_move(plan, source, target)
+            else:
+                source.postpone_move(message, now_ms + RETRY_MS)
+
+    def _written(self, plan: MovePlan, source: Queue) -> bool:
+        try:
+            self._write(plan, source.key)
+        except ServiceUnavailable:
+            return False
+        return True
+
+    # Move tasks
+
+    def run_whole_task(self, task: MoveTask, now_ms: int) -> None:
+        """Move everything a task without a rate has to move.  O(messages log n)."""
+        touched: dict[QueueKey, Queue] = {}
+        while task.is_running:
+            self._step(task, now_ms, touched)
+        self._serve_and_publish(touched.values(), now_ms)
+
+    def _run_tasks(self, instant_ms: int, touched: dict[QueueKey, Queue]) -> None:
+        if self.next_task_ms > instant_ms:
+            return
+        with self.task_lock:
+            due = [task for task in self.tasks.running() if task.next_step_ms <= instant_ms]
+        for task in due:
+            self._step(task, instant_ms, touched)
+        self.task_changed()
+
+    def _step(self, task: MoveTask, now_ms: int, touched: dict[QueueKey, Queue]) -> None:
+        """Move one message, or end the task."""
+        source = self._registry.find(task.source)
+        if source is None:
+            task.fail(DESTINATION_GONE)
+            return
+        with source.lock:
+            message = source.order.peek()
+            origin = None if message is None else message.dead_letter_source_arn
+            arn = task.destination_arn or origin
+        if message is None:
+            self._end(task, source, None)
+            return
+        target = None if arn is None else self._registry.find_arn(arn)
+        if target is None:
+            reason = SOURCE_UNKNOWN if arn is None else DESTINATION_GONE
+            self._end(task, source, reason)
+            return
+        self._move_for_task(task, source, message, target, now_ms)
+        touched[source.key] = source
+        touched[target.key] = target
+
+    def _move_for_task(
+        self, task: MoveTask, source: Queue, message: Message, target: Queue, now_ms: int
+    ) -> None:
+        with both_locked(source, target):
+            stale = source.deleted or target.deleted or source.order.peek() is not message
+            if stale or not task.is_running:
+                return
+            at_ms = max(self._at(source, now_ms), self._at(target, now_ms))
+            plan = plan_task_move(message, self._new_message_id(target.key), target, at_ms)
+            if not self._written(plan, source):
+                task.fail("ServiceUnavailable")
+                return
+            apply_task_move(plan, source, target)
+            task.moved += 1
+            if task.moved >= task.to_move:
+                task.status = "COMPLETED"
+
+    def _end(self, task: MoveTask, source: Queue, failure: str | None) -> None:
+        with source.lock:
+            if not task.is_running:
+                return
+            if failure is None:
+                task.status = "COMPLETED"
+            else:
+                task.fail(failure)
+
+
+def _target_arn(queue: Queue) -> str | None:
+    policy = queue.settings.redrive_policy
+    return None if policy is None else policy.dead_letter_target_arn
