@@ -30,7 +30,7 @@ LAYERS = (
     ("actions",),
     ("engine",),
     ("store",),
-    ("errors", "limits", "models", "clock", "timeline"),
+    ("errors", "limits", "models", "clock", "timeline", "options"),
 )
 """From top to bottom.  A unit imports itself and lower layers; the lowest are the leaves, which
 may also import each other."""

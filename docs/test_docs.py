@@ -1,0 +1,139 @@
+"""Runs every code block of README and docs, and follows every link between them.
+
+All blocks of a page are files of one folder, in which pytest is run. A Python block is a test file
+of its own, unless its fence names it: ```` ```python title="conftest.py" ````. Blocks of other
+languages that are to be written must have such a title. ``console`` and ``text`` blocks are for
+reading only.
+"""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+from markdown_it import MarkdownIt
+
+if TYPE_CHECKING:
+    from markdown_it.token import Token
+
+ROOT = Path(__file__).parents[1]
+PAGES = sorted(
+    path for pattern in ("*.md", "docs/**/*.md", "examples/**/*.md") for path in ROOT.glob(pattern)
+)
+READ_ONLY = {"console", "text"}
+
+
+def name_of(page: Path) -> str:
+    return page.relative_to(ROOT).as_posix()
+
+
+def tokens(page: Path) -> list[Token]:
+    return MarkdownIt("commonmark").enable("table").parse(page.read_text(encoding="utf-8"))
+
+
+@dataclass(frozen=True)
+class Block:
+    language: str
+    title: str | None
+    line: int
+    content: str
+
+    @property
+    def file_name(self) -> str:
+        if self.title is not None:
+            return self.title
+        assert self.language == "python", f"line {self.line}: this {self.language} needs a title"
+        return f"test_line_{self.line}.py"
+
+    @property
+    def padded(self) -> str:
+        """The content at the lines that it has in the page, so that tracebacks point there."""
+        return "\n" * self.line + self.content
+
+
+def blocks(page: Path) -> Iterator[Block]:
+    for token in tokens(page):
+        if token.type in {"fence", "code_block"}:
+            assert token.map is not None
+            language, *options = shlex.split(token.info) or [""]
+            settings = dict(option.split("=", 1) for option in options)
+            yield Block(language, settings.get("title"), token.map[0] + 1, token.content)
+
+
+def runnable(page: Path) -> list[Block]:
+    return [block for block in blocks(page) if block.language not in READ_ONLY]
+
+
+@pytest.mark.parametrize("page", [page for page in PAGES if runnable(page)], ids=name_of)
+def test_the_code_of_the_page_runs(page: Path, pytester: pytest.Pytester) -> None:
+    found = runnable(page)
+    names = [block.file_name for block in found]
+    assert len(set(names)) == len(names), f"two blocks share a title: {sorted(names)}"
+    for block in found:
+        (pytester.path / block.file_name).write_text(block.padded, encoding="utf-8")
+
+    # The last option keeps pytest-asyncio from warning that it is not set.
+    result = pytester.runpytest_subprocess(
+        *("-W", "error", "-p", "no:cacheprovider"),
+        *("-o", "asyncio_default_fixture_loop_scope=function"),
+    )
+
+    has_tests = any(
+        re.search(r"^(async )?def test_", block.content, re.MULTILINE) for block in found
+    )
+    assert result.ret == (pytest.ExitCode.OK if has_tests else pytest.ExitCode.NO_TESTS_COLLECTED)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name_of)
+def test_every_block_says_what_it_is(page: Path) -> None:
+    known = READ_ONLY | {"python", "toml", "ini"}
+    unknown = [f"{name_of(page)}:{b.line}" for b in blocks(page) if b.language not in known]
+    assert unknown == []
+
+
+def links(page: Path) -> Iterator[str]:
+    for token in tokens(page):
+        for child in token.children or []:
+            if child.type == "link_open":
+                yield str(child.attrs["href"])
+
+
+def anchors(page: Path) -> set[str]:
+    """The anchors of a page's headings, as code hosts make them."""
+    found = tokens(page)
+    texts = [found[i + 1].content for i, token in enumerate(found) if token.type == "heading_open"]
+    return {re.sub(r"[^\w\- ]", "", text.lower()).replace(" ", "-") for text in texts}
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name_of)
+def test_every_link_between_the_pages_leads_somewhere(page: Path) -> None:
+    broken = []
+    for link in links(page):
+        if re.match(r"[a-z]+:", link):
+            continue
+        path, _, anchor = link.partition("#")
+        target = (page.parent / path).resolve() if path else page
+        if not target.exists() or (anchor and anchor not in anchors(target)):
+            broken.append(link)
+    assert broken == []
+
+
+def test_every_page_of_the_docs_can_be_reached_from_the_index() -> None:
+    waiting, reached = [ROOT / "docs" / "index.md"], set()
+    while waiting:
+        page = waiting.pop()
+        if page in reached or page.suffix != ".md":
+            continue
+        reached.add(page)
+        waiting += [
+            (page.parent / link.partition("#")[0]).resolve()
+            for link in links(page)
+            if not re.match(r"[a-z]+:|#", link)
+        ]
+    pages = {page for page in PAGES if page.is_relative_to(ROOT / "docs")}
+    assert sorted(map(name_of, pages - reached)) == []
