@@ -11,12 +11,26 @@ from collections.abc import Callable, Mapping, Sequence
 from pytest_sqsq.engine.due import DueHeap
 from pytest_sqsq.engine.entry import Entry, TimeSource
 from pytest_sqsq.engine.forecast import forecast
+from pytest_sqsq.engine.handling import (
+    apply_delete,
+    apply_purge,
+    apply_visibility,
+    plan_delete,
+    plan_visibility,
+)
 from pytest_sqsq.engine.identifiers import Identifiers
 from pytest_sqsq.engine.journal import Listener, Listeners
 from pytest_sqsq.engine.move_tasks import MoveTask
-from pytest_sqsq.engine.plans import Plan, ReceivePlan
+from pytest_sqsq.engine.plans import Plan, PurgePlan, ReceivePlan
 from pytest_sqsq.engine.queue import Queue
+from pytest_sqsq.engine.receiving import (
+    abandon_receive,
+    apply_receive,
+    deliveries_of,
+    plan_receive,
+)
 from pytest_sqsq.engine.registry import Registry
+from pytest_sqsq.engine.sending import apply_send, plan_send
 from pytest_sqsq.engine.settling import Settler
 from pytest_sqsq.engine.waiters import Waiter
 from pytest_sqsq.errors import (
@@ -189,9 +203,9 @@ class Broker:
     def send(self, queue: Queue, messages: Sequence[OutgoingMessage]) -> list[SendReceipt]:
         """Take messages in, all in one write; receipts in order.  O(log n) each."""
         with self.entry(queue) as now_ms:
-            plan = queue.plan_send(messages, now_ms)
+            plan = plan_send(queue, messages, now_ms)
             self._write(plan, queue.key)
-            queue.apply_send(plan)
+            apply_send(queue, plan)
             woken = self._serve(queue, now_ms) if len(queue.parked) else ()
         self._finish(queue, now_ms, woken)
         return plan.receipts
@@ -227,7 +241,7 @@ class Broker:
                 waiter = Waiter(queue, request, deadline_ms, is_alive or _always_alive)
                 plan = self._take(queue, request, now_ms)
                 if plan.messages or not (plan.used_up or request.wait_time_seconds):
-                    waiter.answer(_deliveries(plan))
+                    waiter.answer(deliveries_of(plan))
                 elif not plan.used_up:
                     replaced = self._park(queue, waiter)
             # A used-up message that was found instead moves now; then there is another look.
@@ -271,11 +285,11 @@ class Broker:
     def delete(self, queue: Queue, handles: Sequence[str]) -> list[SqsError | None]:
         """Delete by handle; one outcome for each, in order.  O(log n) each."""
         with self.entry(queue) as now_ms:
-            plan = queue.plan_delete(handles, now_ms)
+            plan = plan_delete(queue, handles, now_ms)
             woken: Sequence[Waiter] = ()
             if plan.messages:
                 self._write(plan, queue.key)
-                queue.apply_delete(plan)
+                apply_delete(queue, plan)
                 woken = self._serve(queue, now_ms) if len(queue.parked) else ()
         self._finish(queue, now_ms, woken)
         return plan.outcomes
@@ -285,19 +299,19 @@ class Broker:
     ) -> list[SqsError | None]:
         """Hide messages for so many seconds from now; one outcome for each.  O(log n) each."""
         with self.entry(queue) as now_ms:
-            plan = queue.plan_visibility(changes, now_ms)
+            plan = plan_visibility(queue, changes, now_ms)
             if plan.changes:
                 self._write(plan, queue.key)
-                queue.apply_visibility(plan)
+                apply_visibility(queue, plan)
         self._settle_if_due(queue, now_ms)
         return plan.outcomes
 
     def purge(self, queue: Queue) -> None:
         """Drop all messages of every state, and the deduplication memory.  O(n)."""
         with self.entry(queue) as now_ms:
-            plan = queue.plan_purge(now_ms)
+            plan = PurgePlan(now_ms)
             self._write(plan, queue.key)
-            queue.apply_purge(plan)
+            apply_purge(queue, plan)
 
     # Move tasks
 
@@ -436,14 +450,14 @@ class Broker:
     # Inside
 
     def _take(self, queue: Queue, request: ReceiveRequest, now_ms: int) -> ReceivePlan:
-        plan = queue.plan_receive(request, now_ms)
+        plan = plan_receive(queue, request, now_ms)
         if plan.messages:
             try:
                 self._write(plan, queue.key)
             except ServiceUnavailable:
-                queue.abandon_receive(plan)
+                abandon_receive(queue, plan)
                 raise
-        queue.apply_receive(plan)
+        apply_receive(queue, plan)
         return plan
 
     def _serve(self, queue: Queue, now_ms: int) -> list[Waiter]:
@@ -466,7 +480,7 @@ class Broker:
             else:
                 if not plan.messages:
                     break
-                waiter.answer(_deliveries(plan))
+                waiter.answer(deliveries_of(plan))
             queue.parked.remove(waiter)
             woken.append(waiter)
         return woken
@@ -493,13 +507,6 @@ class Broker:
                 self._store.write(records)
             except StoreError as error:
                 raise ServiceUnavailable(str(error)) from error
-
-
-def _deliveries(plan: ReceivePlan) -> list[Delivery]:
-    return [
-        message.delivery(handle, message.receive_count, message.first_received_ms or plan.now_ms)
-        for message, handle in zip(plan.messages, plan.handles, strict=True)
-    ]
 
 
 def _queue_record(queue: Queue) -> QueueRecord:

@@ -3,36 +3,24 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from threading import Lock
 from typing import Protocol
 
-from pytest_sqsq.engine.attempts import Attempt, AttemptMemory
+from pytest_sqsq.engine.attempts import AttemptMemory
 from pytest_sqsq.engine.deadlines import MessageHeap
-from pytest_sqsq.engine.deduplication import Accepted, DeduplicationKey, DeduplicationMemory
+from pytest_sqsq.engine.deduplication import DeduplicationMemory
 from pytest_sqsq.engine.fifo import FifoOrder
 from pytest_sqsq.engine.journal import Journal, Listeners
 from pytest_sqsq.engine.message import Message
 from pytest_sqsq.engine.message_log import MessageLog
-from pytest_sqsq.engine.plans import (
-    PurgePlan,
-    ReceivePlan,
-    RemovalPlan,
-    SendPlan,
-    VisibilityPlan,
-)
-from pytest_sqsq.engine.receipts import make_handle, queue_token, read_handle
+from pytest_sqsq.engine.receipts import make_handle, queue_token
 from pytest_sqsq.engine.standard import StandardOrder
 from pytest_sqsq.engine.waiters import ParkedPolls
-from pytest_sqsq.errors import InvalidParameterValue, OverLimit, ReceiptHandleIsInvalid, SqsError
-from pytest_sqsq.limits import TOTAL_VISIBILITY_MS
 from pytest_sqsq.models import (
-    OutgoingMessage,
     QueueKey,
     QueueSettings,
     QueueStatistics,
-    ReceiveRequest,
-    SendReceipt,
     instant_text,
 )
 
@@ -78,8 +66,8 @@ class Queue:
     ``deleted`` may be read without it.  ``settled_ms`` never falls: everything due by then has
     happened.  ``upstream`` is this queue and all that dead-letter into it, directly or not.
 
-    Methods named ``plan_…`` change nothing that can be seen; the ``apply_…`` of the same name
-    must follow, or ``abandon_receive`` for a receive that could not be written.
+    This is the state and its transitions; ``sending``, ``receiving`` and ``handling`` hold the
+    operations, each a ``plan_…`` that changes nothing anybody can see and an ``apply_…``.
     """
 
     def __init__(
@@ -112,13 +100,13 @@ class Queue:
         self.visible_count = self.in_flight_count = self.delayed_count = 0
         self.sent = self.received = self.removed = self.expired = self.dead_lettered = 0
         self._surroundings = surroundings
-        self._token = queue_token(key)
+        self.token = queue_token(key)
         self._timeouts = MessageHeap(_timeout_key)
         self._delays = MessageHeap(_delay_key)
         self._early_starts = MessageHeap(_start_key)
         self._latest_start_ms = 0
         self.next_arrival = 0
-        self._next_sequence = FIRST_SEQUENCE_NUMBER
+        self.next_sequence = FIRST_SEQUENCE_NUMBER
 
     def __repr__(self) -> str:
         return (
@@ -126,157 +114,23 @@ class Queue:
             f" delayed={self.delayed_count}>"
         )
 
-    # Send
+    def new_message_id(self) -> str:
+        return self._surroundings.new_message_id(self.key)
 
-    def plan_send(self, messages: Sequence[OutgoingMessage], now_ms: int) -> SendPlan:
-        """Work out ids, sequence numbers and duplicates.  O(1) for each message."""
-        plan = SendPlan(now_ms)
-        fifo = self.settings.fifo
-        for outgoing in messages:
-            key = self._deduplication_key(outgoing) if fifo else None
-            if key is not None:
-                first = plan.accepted.get(key) or self.deduplication.find(key, now_ms)
-                if first is not None:
-                    plan.duplicates.append((first.message_id, outgoing.body))
-                    plan.receipts.append(
-                        SendReceipt(first.message_id, first.sequence_number, duplicate=True)
-                    )
-                    continue
-            message = self._new_message(outgoing, now_ms, len(plan.messages))
-            plan.messages.append(message)
-            plan.receipts.append(SendReceipt(message.message_id, message.sequence_number))
-            if key is not None and message.sequence_number is not None:
-                plan.accepted[key] = Accepted(message.message_id, message.sequence_number, now_ms)
-        return plan
+    def handle_for(self, message: Message, number: int) -> str:
+        """The handle of a message's ``number``-th receive."""
+        return make_handle(self.token, message.message_id, number)
 
-    def apply_send(self, plan: SendPlan) -> None:
-        now_ms = plan.now_ms
-        for message in plan.messages:
-            self._enter(message)
-            delayed = message.state == "delayed"
-            self.journal.record(
-                now_ms,
-                "sent",
-                message,
-                {"delayed_until_ms": self.visible_at_ms(message)} if delayed else None,
-            )
-        self.sent += len(plan.messages)
-        for key, first in plan.accepted.items():
-            self.deduplication.remember(key, first)
-        for message_id, _body in plan.duplicates:
-            self.journal.record(now_ms, "deduplicated", None, {"original_message_id": message_id})
+    @property
+    def room_in_flight(self) -> int:
+        """How many more messages may be in flight."""
+        return self._surroundings.in_flight_limit - self.in_flight_count
 
-    def _deduplication_key(self, outgoing: OutgoingMessage) -> DeduplicationKey | None:
-        if outgoing.message_deduplication_id is None:
-            return None
-        scoped = self.deduplication_scope == "messageGroup"
-        group = outgoing.message_group_id if scoped else None
-        return group, outgoing.message_deduplication_id
+    def used_up_test(self) -> Callable[[Message], bool] | None:
+        """Tells which messages may not be delivered any more; ``None`` where all may.
 
-    def _new_message(self, outgoing: OutgoingMessage, now_ms: int, index: int) -> Message:
-        message = Message(
-            self._surroundings.new_message_id(self.key),
-            outgoing.body,
-            now_ms,
-            attributes=outgoing.attributes,
-            message_group_id=outgoing.message_group_id,
-            message_deduplication_id=outgoing.message_deduplication_id,
-            trace_header=outgoing.trace_header,
-        )
-        message.arrival = self.next_arrival + index
-        settings = self.settings
-        if settings.fifo:
-            message.sequence_number = self._next_sequence + index * SEQUENCE_STEP
-            delay_seconds = settings.delay_seconds
-        else:
-            asked = outgoing.delay_seconds
-            delay_seconds = settings.delay_seconds if asked is None else asked
-        if delay_seconds:
-            message.state = "delayed"
-            if not settings.fifo:
-                message.visible_at_ms = now_ms + delay_seconds * 1000
-        return message
-
-    # Receive
-
-    def plan_receive(self, request: ReceiveRequest, now_ms: int) -> ReceivePlan:
-        """Take what a receive would hand out.  O(k log n).
-
-        Raises ``OverLimit`` for a short poll on a standard queue with too many in flight, and
-        ``InvalidParameterValue`` for an attempt that cannot be repeated any more.
+        The redrive policy forbids it only while it names a queue that is there to move to.
         """
-        asked = request.visible_seconds(self.settings.visibility_timeout)
-        visible_at_ms = now_ms + asked * 1000
-        attempt_id = request.receive_request_attempt_id
-        if attempt_id is not None:
-            attempt = self._attempt_to_replay(attempt_id, now_ms)
-            if attempt is not None:
-                return ReceivePlan(
-                    now_ms,
-                    visible_at_ms,
-                    list(attempt.messages),
-                    list(attempt.handles),
-                    attempt_id=attempt_id,
-                    replay=attempt,
-                )
-        room = self._surroundings.in_flight_limit - self.in_flight_count
-        if room <= 0:
-            if not self.settings.fifo and not request.wait_time_seconds:
-                raise OverLimit("Too many messages in flight.")
-            return ReceivePlan(now_ms, visible_at_ms, [], [])
-        count = min(request.max_number_of_messages, room)
-        taken, used_up = self.order.take(count, self._used_up_test())
-        token = self._token
-        handles = [make_handle(token, m.message_id, m.receive_count + 1) for m in taken]
-        return ReceivePlan(now_ms, visible_at_ms, taken, handles, used_up, attempt_id)
-
-    def abandon_receive(self, plan: ReceivePlan) -> None:
-        """Undo :meth:`plan_receive`: the store could not be written."""
-        if plan.replay is None:
-            self.order.put_back([*plan.messages, *plan.used_up])
-
-    def apply_receive(self, plan: ReceivePlan) -> None:
-        now_ms, visible_at_ms = plan.now_ms, plan.visible_at_ms
-        for message in plan.used_up:
-            message.moving = True
-            self.used_up.append(message)
-        for message, handle in zip(plan.messages, plan.handles, strict=True):
-            if plan.replay is None:
-                message.receive_count += 1
-                message.receives_here += 1
-                if message.first_received_ms is None:
-                    message.first_received_ms = now_ms
-            message.received_ms = now_ms
-            self._hide(message, handle, visible_at_ms)
-            self.journal.record(
-                now_ms,
-                "received",
-                message,
-                {
-                    "receive_count": message.receive_count,
-                    "visible_at_ms": visible_at_ms,
-                    "receipt_handle": handle,
-                },
-            )
-        if plan.messages:
-            self.received += len(plan.messages)
-            if plan.replay is None:
-                self.order.delivered(plan.messages)
-            if plan.attempt_id is not None:
-                self.attempts.remember(
-                    plan.attempt_id,
-                    Attempt(tuple(plan.messages), tuple(plan.handles), visible_at_ms, now_ms),
-                )
-
-    def _attempt_to_replay(self, attempt_id: str, now_ms: int) -> Attempt | None:
-        attempt = self.attempts.find(attempt_id, now_ms)
-        if attempt is None or attempt.has_run_out(now_ms):
-            return None
-        if not attempt.is_retryable:
-            raise InvalidParameterValue.attempt_not_retryable(attempt_id)
-        return attempt
-
-    def _used_up_test(self) -> Callable[[Message], bool] | None:
         policy = self.settings.redrive_policy
         if policy is None or not self._surroundings.target_exists(policy.dead_letter_target_arn):
             return None
@@ -284,114 +138,17 @@ class Queue:
         return lambda message: message.receives_here >= limit
 
     def is_used_up(self, message: Message) -> bool:
-        """Whether the redrive policy forbids another delivery, and names a queue to move to."""
-        test = self._used_up_test()
+        """Whether a message may not be delivered any more."""
+        test = self.used_up_test()
         return test is not None and test(message)
-
-    # Delete, change visibility, purge
-
-    def find_by_handle(self, handle: str) -> Message | None:
-        """The message a handle of this queue was given for, or ``None`` where it is gone.
-
-        Raises ``ReceiptHandleIsInvalid`` for garbage and for another queue's handle.
-        """
-        message = self.log.find_receipt(handle)
-        if message is not None:
-            return message
-        receipt = read_handle(handle)
-        if receipt is None:
-            raise ReceiptHandleIsInvalid.not_a_handle(handle)
-        if receipt.queue_token != self._token:
-            raise ReceiptHandleIsInvalid.of_another_queue(handle)
-        message = self.log.find_uuid(receipt.message_id)
-        if message is not None and self.settings.fifo:
-            raise InvalidParameterValue.handle_expired(handle)
-        return message
-
-    def plan_delete(self, handles: Sequence[str], now_ms: int) -> RemovalPlan:
-        """Find the messages to remove; a message that is gone already is no error."""
-        plan = RemovalPlan(now_ms, [])
-        for handle in handles:
-            try:
-                message = self.find_by_handle(handle)
-            except SqsError as error:
-                plan.outcomes.append(error)
-                continue
-            plan.outcomes.append(None)
-            if message is not None and message not in plan.messages:
-                plan.messages.append(message)
-        return plan
-
-    def apply_delete(self, plan: RemovalPlan) -> None:
-        for message in plan.messages:
-            self.journal.record(plan.now_ms, "deleted", message)
-            self.leave(message)
-        self.removed += len(plan.messages)
-
-    def plan_visibility(self, changes: Sequence[tuple[str, int]], now_ms: int) -> VisibilityPlan:
-        """Work out new deadlines, seconds from now; 12 hours after the receive is the limit."""
-        plan = VisibilityPlan(now_ms)
-        for handle, seconds in changes:
-            try:
-                message = self._message_to_change(handle, seconds, now_ms)
-            except SqsError as error:
-                plan.outcomes.append(error)
-                continue
-            plan.outcomes.append(None)
-            if message.state == "in_flight" or seconds:
-                current = message.receipt_handle or handle
-                plan.changes.append((message, current, now_ms + seconds * 1000))
-        return plan
-
-    def _message_to_change(self, handle: str, seconds: int, now_ms: int) -> Message:
-        message = self.find_by_handle(handle)
-        if message is None:
-            raise InvalidParameterValue.message_unavailable(handle)
-        received_ms = message.received_ms if message.received_ms is not None else now_ms
-        # Sub-second lag between a receive and the change that follows it is not held against it.
-        elapsed_ms = (now_ms - received_ms) // 1000 * 1000
-        if elapsed_ms + seconds * 1000 > TOTAL_VISIBILITY_MS:
-            raise InvalidParameterValue.beyond_total_visibility(seconds)
-        return message
-
-    def apply_visibility(self, plan: VisibilityPlan) -> None:
-        for message, handle, visible_at_ms in plan.changes:
-            if message.state == "visible":
-                message.moving = False
-                self.order.hidden(message)
-            self._hide(message, handle, visible_at_ms)
-            self.journal.record(
-                plan.now_ms,
-                "returned" if visible_at_ms <= plan.now_ms else "visibility_changed",
-                message,
-                {"visible_at_ms": visible_at_ms},
-            )
-
-    def plan_purge(self, now_ms: int) -> PurgePlan:
-        return PurgePlan(now_ms)
-
-    def apply_purge(self, plan: PurgePlan) -> None:
-        """Forget messages of every state, the deduplication memory and the attempts.  O(n)."""
-        self.journal.record(plan.now_ms, "purged", None, {"count": self.log.live_count})
-        for message in self.log.live_messages():
-            message.state = "gone"
-        self.log.reset()
-        for heap in (self._timeouts, self._delays, self._early_starts):
-            heap.clear()
-        self.order.clear()
-        self.used_up.clear()
-        self.deduplication.clear()
-        self.attempts.clear()
-        self.visible_count = self.in_flight_count = self.delayed_count = 0
-        self.purged_ms = plan.now_ms
 
     # Transitions
 
-    def _enter(self, message: Message) -> None:
+    def enter(self, message: Message) -> None:
         message.arrival = self.next_arrival
         self.next_arrival += 1
         if message.sequence_number is not None:
-            self._next_sequence = message.sequence_number + SEQUENCE_STEP
+            self.next_sequence = message.sequence_number + SEQUENCE_STEP
         self.log.append_message(message)
         start_ms = message.retention_start_ms
         if start_ms < self._latest_start_ms:
@@ -408,13 +165,13 @@ class Queue:
     def enter_moved(self, message: Message) -> None:
         """Take in a message that comes from another queue, or anew from this one."""
         message.carries_delay = False
-        self._enter(message)
+        self.enter(message)
 
     def next_sequence_number(self) -> int | None:
         """The number the next message gets; ``None`` on a standard queue."""
-        return self._next_sequence if self.settings.fifo else None
+        return self.next_sequence if self.settings.fifo else None
 
-    def _hide(self, message: Message, handle: str, visible_at_ms: int) -> None:
+    def hide(self, message: Message, handle: str, visible_at_ms: int) -> None:
         if message.state == "in_flight":
             self._timeouts.mark_stale()
         else:
@@ -456,6 +213,19 @@ class Queue:
             self._delays.mark_stale()
         self.order.left(message, was_ready=was_ready)
         self.log.remove_index(message.slot)
+
+    def drop_all(self) -> None:
+        """Forget messages of every state, the deduplication memory and the attempts.  O(n)."""
+        for message in self.log.live_messages():
+            message.state = "gone"
+        self.log.reset()
+        for heap in (self._timeouts, self._delays, self._early_starts):
+            heap.clear()
+        self.order.clear()
+        self.used_up.clear()
+        self.deduplication.clear()
+        self.attempts.clear()
+        self.visible_count = self.in_flight_count = self.delayed_count = 0
 
     # What is due
 
@@ -525,11 +295,9 @@ class Queue:
 
     def postpone_move(self, message: Message, until_ms: int) -> None:
         """Keep a message that could not be moved in flight, to be tried again at an instant."""
-        handle = message.receipt_handle or make_handle(
-            self._token, message.message_id, message.receive_count
-        )
+        handle = message.receipt_handle or self.handle_for(message, message.receive_count)
         message.moving = False
-        self._hide(message, handle, until_ms)
+        self.hide(message, handle, until_ms)
         message.move_failed = True
 
     # Looking
@@ -560,12 +328,7 @@ class Queue:
         """Why the next receive cannot take a message; ``None`` if it can."""
         visible_at_ms = self.visible_at_ms(message)
         if visible_at_ms is not None:
-            until = f"until {instant_text(visible_at_ms)}"
-            if message.move_failed:
-                return f"its move to the dead-letter queue failed; it waits {until} to try again"
-            if message.state == "in_flight":
-                return f"in flight {until} (receive {message.receive_count})"
-            return f"delayed {until}"
+            return _waiting_text(message, visible_at_ms)
         if self.is_used_up(message):
             return (
                 "its receive count is used up: the next receive moves it to the dead-letter queue"
@@ -576,7 +339,7 @@ class Queue:
                 f"message group {message.message_group_id!r} waits for"
                 f" {blocker.body!r}, {self.why_not_deliverable(blocker)}"
             )
-        if self.in_flight_count >= self._surroundings.in_flight_limit:
+        if self.room_in_flight <= 0:
             return f"the in-flight limit of {self._surroundings.in_flight_limit} is reached"
         return None
 
@@ -603,3 +366,12 @@ class Queue:
         assert self.deleted or self.next_due_ms <= self.find_next_due_ms(), (
             f"{self.key}: next_due_ms is {self.next_due_ms}, {self.find_next_due_ms()} is due"
         )
+
+
+def _waiting_text(message: Message, visible_at_ms: int) -> str:
+    until = f"until {instant_text(visible_at_ms)}"
+    if message.move_failed:
+        return f"its move to the dead-letter queue failed; it waits {until} to try again"
+    if message.state == "in_flight":
+        return f"in flight {until} (receive {message.receive_count})"
+    return f"delayed {until}"
