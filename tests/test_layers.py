@@ -35,6 +35,9 @@ LAYERS = (
 """From top to bottom.  A unit imports itself and lower layers; the lowest are the leaves, which
 may also import each other."""
 
+PARTS = {"clients": "server", "scheduler": "server", "stack": "server"}
+"""Modules that are one unit with another, to keep files short."""
+
 LEVEL = {unit: level for level, units in enumerate(LAYERS) for unit in units}
 LEAVES = LAYERS[-1]
 
@@ -53,7 +56,7 @@ class Module:
 
     @property
     def unit(self) -> str:
-        return self.name.partition(".")[0]
+        return unit_of(self.name)
 
 
 @dataclass(frozen=True)
@@ -73,8 +76,13 @@ class Import:
         package, _, rest = self.target.partition(".")
         if package != PACKAGE:
             return None
-        unit = rest.partition(".")[0]
+        unit = unit_of(rest)
         return unit if unit in LEVEL else "__init__"
+
+
+def unit_of(name: str) -> str:
+    first = name.partition(".")[0]
+    return PARTS.get(first, first)
 
 
 def parsed(name: str, source: str, *, is_package: bool = False) -> Module:
