@@ -1,0 +1,71 @@
+"""Checks that several actions share: presence, ranges, identifiers, characters, JSON texts."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Any
+
+from pytest_sqsq import limits
+from pytest_sqsq.actions.context import Parameters
+from pytest_sqsq.errors import InvalidParameterValue, MissingParameter
+
+#: Finds the first character that neither a body nor an attribute's text may hold: what is
+#: outside the characters of XML 1.0.
+INVALID_CHARACTERS = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+
+#: Letters, digits, and all of ASCII punctuation: everything printable but the space.
+_IDENTIFIER = re.compile(rf"[!-~]{{1,{limits.GROUP_ID_LENGTH}}}")
+
+
+def require(parameters: Parameters, name: str) -> Any:
+    """The parameter's value; raises MissingParameter where it is absent."""
+    value = parameters.get(name)
+    if value is None:
+        raise MissingParameter(name)
+    return value
+
+
+def encoded(text: str) -> bytes:
+    """The text in UTF-8; lone surrogates, which a later check refuses, do not raise."""
+    return text.encode("utf-8", "surrogatepass")
+
+
+def invalid_parameter(parameter: str, reason: str) -> InvalidParameterValue:
+    """The form of the error that does not repeat the value."""
+    return InvalidParameterValue(f"Value for parameter {parameter} is invalid. Reason: {reason}")
+
+
+def check_range(value: int, allowed: limits.Range, parameter: str, reason: str) -> None:
+    """Raises InvalidParameterValue outside ``allowed``, whose bounds fill the reason."""
+    if value not in allowed:
+        text = reason.format(low=allowed.low, high=allowed.high)
+        raise InvalidParameterValue.for_value(value, parameter, text)
+
+
+def identifier_fault(value: str, parameter: str) -> str | None:
+    """Why this is no message group, deduplication or attempt id; without a full stop."""
+    if _IDENTIFIER.fullmatch(value):
+        return None
+    return (
+        f"{parameter} can only include alphanumeric and punctuation characters."
+        f" 1 to {limits.GROUP_ID_LENGTH} in length"
+    )
+
+
+#: The reason, without its full stop, for what only the other type of queue accepts.
+WRONG_QUEUE_TYPE = "The request include parameter that is not valid for this queue type"
+
+
+def json_object(text: str) -> dict[str, Any] | None:
+    """The JSON object that the text holds, or ``None`` where it holds none."""
+    try:
+        value = json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+    return value if isinstance(value, dict) else None
+
+
+def compact_json(value: object) -> str:
+    """JSON without white space, the form in which SQS keeps and returns policies."""
+    return json.dumps(value, separators=(",", ":"), ensure_ascii=False)
