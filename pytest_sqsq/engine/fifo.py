@@ -96,6 +96,9 @@ class FifoOrder:
     def hidden(self, message: Message) -> None:
         """A visible message has been hidden without being taken."""
 
+    def count_in_flight(self, message: Message, change: int) -> None:
+        """A message has gone in flight (1), or is in flight no more (-1)."""
+
     def left(self, message: Message, *, was_ready: bool) -> None:
         """A message has left the queue; the next of its group may be ready.  O(log groups)."""
         group = message.group
@@ -118,7 +121,7 @@ class FifoOrder:
         return None if group is None else group.head
 
     def take(
-        self, count: int, is_used_up: Callable[[Message], bool] | None
+        self, count: int, now_ms: int, is_used_up: Callable[[Message], bool] | None
     ) -> tuple[list[Message], list[Message]]:
         """Take up to ``count`` deliverable messages; beside them the used-up heads found.
 

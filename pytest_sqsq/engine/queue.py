@@ -178,6 +178,7 @@ class Queue:
             message.state = "in_flight"
             self.visible_count -= 1
             self.in_flight_count += 1
+            self.order.count_in_flight(message, 1)
         message.visible_at_ms = visible_at_ms
         if message.receipt_handle != handle:
             self.log.mark_in_flight(message.slot, handle)
@@ -189,6 +190,7 @@ class Queue:
             self.log.clear_in_flight(message.slot)
             self.in_flight_count -= 1
             self.visible_count += 1
+            self.order.count_in_flight(message, -1)
         elif message.state == "delayed":
             self.delayed_count -= 1
             self.visible_count += 1
@@ -208,6 +210,7 @@ class Queue:
         elif state == "in_flight":
             self.in_flight_count -= 1
             self._timeouts.mark_stale()
+            self.order.count_in_flight(message, -1)
         elif state == "delayed":
             self.delayed_count -= 1
             self._delays.mark_stale()
