@@ -30,7 +30,7 @@ LAYERS = (
     ("actions",),
     ("engine",),
     ("store",),
-    ("errors", "limits", "models", "clock", "timeline", "options"),
+    ("errors", "limits", "models", "clock", "timeline", "options", "environment"),
 )
 """From top to bottom.  A unit imports itself and lower layers; the lowest are the leaves, which
 may also import each other."""
