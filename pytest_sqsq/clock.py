@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import TYPE_CHECKING, Literal, Self, get_args
 
-from .timeline import (
+from pytest_sqsq.timeline import (
     EPOCH,
     MILLISECOND,
     Callbacks,
@@ -29,8 +29,8 @@ from .timeline import (
 if TYPE_CHECKING:
     from types import TracebackType
 
-    from .errors import ClockModeError
-    from .models import Event
+    from pytest_sqsq.errors import ClockModeError
+    from pytest_sqsq.models import Event
 
 ClockMode = Literal["live", "frozen", "autojump", "system"]
 
@@ -75,13 +75,13 @@ def real_now_ms() -> int:
 
 
 def _told(instant: int) -> str:
-    from .models import instant_text
+    from pytest_sqsq.models import instant_text
 
     return instant_text(instant)
 
 
 def _mode_error(text: str) -> ClockModeError:
-    from .errors import ClockModeError
+    from pytest_sqsq.errors import ClockModeError
 
     return ClockModeError(text)
 
@@ -138,7 +138,7 @@ class Clock:
         self._mover: int | None = None
         self._callbacks = Callbacks()
         self._resets = 0
-        # Called after the mode or the earliest callback changed; must not block.
+        # Called when time may pass differently or a callback was planned; must not block.
         self.on_changed: Callable[[], None] | None = None
         self.reset()
 
@@ -382,6 +382,7 @@ class Clock:
                 if self._pins == 0 and self._mode == "live" and self._standing_ms is not None:
                     self._offset_ms += self._standing_ms - self._pinned_from_ms
                     self._standing_ms = None
+            self._changed()
 
     # Callbacks, modes, holds
 

@@ -9,8 +9,8 @@ import math
 from collections.abc import Callable, Collection, Mapping
 from typing import Annotated, Any, Literal, TypedDict, cast, get_args, get_origin
 
-from .clock import ClockMode
-from .timeline import instant_ms
+from pytest_sqsq.clock import ClockMode
+from pytest_sqsq.timeline import instant_ms
 
 
 def _is_number(value: object) -> bool:
@@ -231,6 +231,10 @@ def _table(options: type) -> dict[str, Option]:
 
 SERVER_OPTIONS: Mapping[str, Option] = _table(ServerOptions)
 PLUGIN_OPTIONS: Mapping[str, Option] = _table(PluginOptions)
+
+
+# What a running listener has settled on.
+LISTENER_OPTIONS = ("host", "port", "max_connections")
 
 
 def checked(options: Mapping[str, Any], table: Mapping[str, Option]) -> dict[str, Any]:

@@ -15,7 +15,7 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
-    from .models import Event
+    from pytest_sqsq.models import Event
 
 EPOCH = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
 MILLISECOND = dt.timedelta(milliseconds=1)
@@ -142,7 +142,7 @@ class ScheduledCall:
     def event(self, at_ms: int) -> Event:
         # Not at the top: the plugin loads the clock into every run, and the models take longer to
         # load than everything else that an idle plugin needs.
-        from .models import Event
+        from pytest_sqsq.models import Event
 
         name = getattr(self.function, "__qualname__", None) or repr(self.function)
         return Event(at_ms, "callback", "", detail={"function": name})

@@ -1,0 +1,439 @@
+"""The server: one listener for as long as it runs, and behind it a world of queues."""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, Literal, Self, Unpack, cast
+from weakref import WeakSet
+
+from pytest_sqsq import clients
+from pytest_sqsq.actions import ActionContext
+from pytest_sqsq.actions.addresses import queue_url
+from pytest_sqsq.environment import variables
+from pytest_sqsq.errors import GateTimeout
+from pytest_sqsq.gateway.gate import RequestGate
+from pytest_sqsq.models import QueueKey
+from pytest_sqsq.options import (
+    LISTENER_OPTIONS,
+    SERVER_OPTIONS,
+    ServerOptions,
+    checked,
+    server_options,
+)
+from pytest_sqsq.protocol import HttpResponse
+from pytest_sqsq.scheduler import Scheduler
+from pytest_sqsq.stack import Stack
+from pytest_sqsq.testing import QueueProbe, Session, waits
+from pytest_sqsq.testing.queues import create_queue, find_key
+
+if TYPE_CHECKING:
+    from types import TracebackType
+
+    from botocore.client import BaseClient
+    from types_boto3_sqs import SQSClient, SQSServiceResource
+
+    from pytest_sqsq.clock import Clock
+    from pytest_sqsq.engine import Broker, Waiter
+    from pytest_sqsq.gateway.requests import RequestLog
+    from pytest_sqsq.http.server import ConnectionInfo, HttpServer
+    from pytest_sqsq.http.wsgi import Application
+    from pytest_sqsq.models import Event
+    from pytest_sqsq.protocol import HttpRequest
+
+_WILDCARDS = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104 - how to reach, not where to bind
+
+
+class SqsServer:
+    """An SQS server for tests, on a port of its own.
+
+    Takes the options of :class:`~pytest_sqsq.options.ServerOptions` as keyword arguments, and
+    raises ``TypeError`` and ``ValueError`` for those that are none.  A context manager, which
+    starts and stops it.  Safe to use from any thread.
+
+    It is a world of queues for the helpers of :mod:`pytest_sqsq.testing`.  A started server has
+    one :class:`Stack` at a time; whoever exchanges or empties it keeps the gate closed.
+    """
+
+    def __init__(self, **options: Unpack[ServerOptions]) -> None:
+        self._options = server_options(options)
+        self._gate = RequestGate()
+        self._stack: Stack | None = None
+        self._http: HttpServer | None = None
+        self._application: Application | None = None
+        self._scheduler: Scheduler | None = None
+        self._url: str | None = None
+        self._direct_clients: WeakSet[BaseClient] = WeakSet()
+        self._suspended = False
+        self.timeout_factor = 1.0
+
+    def __repr__(self) -> str:
+        return f"<SqsServer {self.url if self._http is not None else 'not started'}>"
+
+    # Life
+
+    def start(self) -> Self:
+        """Listen, and answer requests from the moment this returns.
+
+        Raises ``ServerStartError`` if the address cannot be had, ``RuntimeError`` if the server
+        runs already.  A server that was stopped starts anew, with nothing of its past.
+        """
+        from pytest_sqsq.http.server import HttpServer
+        from pytest_sqsq.http.wsgi import Application
+
+        if self._http is not None:
+            raise RuntimeError(f"the server runs already, at {self.url}")
+        options = self._options
+        scheduler = Scheduler(self._running)
+        stack = Stack(options, self._gate, scheduler.due_moved, scheduler.wake)
+        application = Application(stack.gateway, self._gate)
+        http = HttpServer(
+            application,
+            host=options["host"],
+            port=options["port"],
+            max_connections=options["max_connections"],
+            end_polls=self._end_polls,
+        )
+        self._scheduler, self._application, self._http = scheduler, application, http
+        self._url = _url_of(options["host"], http.port)
+        self._adopt(stack)
+        http.start()
+        scheduler.start()
+        return self
+
+    def stop(self) -> None:
+        """End everything within about 0.2 real seconds; does nothing if it does not run.
+
+        Parked polls are answered, empty.  The queues can still be looked at.  Waits for an
+        advance in another thread; if that stands in a callback for 5 real seconds, the server is
+        stopped all the same and ``GateTimeout`` is raised.
+        """
+        try:
+            with self._gate.serialised():
+                self._shut_down()
+        except GateTimeout:
+            self._shut_down()
+            raise
+
+    def _shut_down(self) -> None:
+        http, self._http = self._http, None
+        if http is not None and self._scheduler is not None:
+            http.stop()
+            self._scheduler.stop()
+            self._running().close()
+
+    def _end_polls(self) -> None:
+        self.broker.close_polls(close_connection=True)
+
+    def __enter__(self) -> Self:
+        return self.start()
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.stop()
+
+    def reset(self) -> None:
+        """Empty the server: no queues, no memory of any, the clock where it was at the start.
+
+        Clients are disconnected; parked polls are told that their queue is gone.
+        """
+        self.configure()
+
+    def configure(self, **options: Unpack[ServerOptions]) -> None:
+        """Empty the server as ``reset`` does, and let ``options`` hold from now on.
+
+        The listener keeps its address and its limit of connections.  Raises as the constructor
+        does.
+        """
+        changes = checked(options, _CHANGEABLE)
+        merged = cast("ServerOptions", {**self._options, **changes})
+        with self._gate.closed():
+            stack = self._running()
+            if merged == self._options:
+                stack.empty()
+                self._adopt(stack)
+            else:
+                replacement = self._new_stack(merged)
+                stack.empty()
+                stack.close()
+                self._options = merged
+                self._adopt(replacement)
+        if self._http is not None:
+            self._http.close_connections()
+
+    def restart(self) -> None:
+        """Cut all clients off and listen again, with everything as it was."""
+        with self.outage():
+            pass
+
+    @contextmanager
+    def outage(self) -> Iterator[None]:
+        """A context in which nobody listens: clients are cut off and refused, the port is kept.
+
+        Queues, clock and request log stay as they are; parked polls end without an answer.
+        """
+        http = self._http
+        if http is None:
+            raise RuntimeError("the server does not run")
+        with self._gate.closed():
+            self._suspended = True
+            http.suspend()
+            http.cut_connections()
+            self.broker.close_polls()
+        try:
+            yield
+        finally:
+            self._suspended = False
+            http.resume()
+
+    def _new_stack(self, options: ServerOptions) -> Stack:
+        assert self._scheduler is not None
+        return Stack(options, self._gate, self._scheduler.due_moved, self._scheduler.wake)
+
+    def _adopt(self, stack: Stack) -> None:
+        """Let requests go to ``stack``; with the gate closed, or before anyone listens."""
+        assert self._application is not None
+        assert self._scheduler is not None
+        stack.serve_at(self.url)
+        self._stack = stack
+        self._application.gateway = stack.gateway
+        self._scheduler.wake()
+
+    def _running(self) -> Stack:
+        if self._stack is None:
+            raise RuntimeError(
+                "the server was not started: call start(), or use it as a context manager"
+            )
+        return self._stack
+
+    # Reaching it
+
+    @property
+    def options(self) -> ServerOptions:
+        """All options in force; a copy."""
+        return cast("ServerOptions", dict(self._options))
+
+    @property
+    def url(self) -> str:
+        """Where it listens, or did before it was stopped, without a trailing slash."""
+        if self._url is None:
+            raise RuntimeError("the server was not started and has no URL")
+        return self._url
+
+    @property
+    def port(self) -> int:
+        return int(self.url.rpartition(":")[2])
+
+    @property
+    def environment(self) -> dict[str, str]:
+        """Environment variables for a process that is to use this server."""
+        every = variables(self.url, self._options["region"])
+        return {name: value for name, value in every.items() if value is not None}
+
+    def client(
+        self, *, transport: Literal["http", "direct"] = "http", **boto3_arguments: Any
+    ) -> SQSClient:
+        """A boto3 SQS client of this server, deaf to the configuration of the process.
+
+        ``transport="direct"`` calls the server in this process, without a socket.  Other
+        arguments are those of ``boto3.client``; an access key id of 12 digits is an account.
+        """
+        if transport not in ("http", "direct"):
+            raise ValueError(f"transport must be 'http' or 'direct', not {transport!r}")
+        client = clients.client(self.url, self._options["region"], boto3_arguments)
+        if transport == "direct":
+            from pytest_sqsq import direct
+
+            direct.attach(client, self, self._gate)
+            self._direct_clients.add(client)
+        return client
+
+    def resource(self, **boto3_arguments: Any) -> SQSServiceResource:
+        """A boto3 SQS resource of this server; arguments as for ``client``."""
+        return clients.resource(self.url, self._options["region"], boto3_arguments)
+
+    def handle(self, request: HttpRequest) -> HttpResponse:
+        """The answer to a request of a client without a socket; inside ``gate.request()``."""
+        if self._suspended or self._http is None or self._application is None:
+            return HttpResponse(503, [], b"", cut="unanswered")
+        return self._application.handle(request)
+
+    # Queues
+
+    def create_queue(
+        self,
+        name: str,
+        *,
+        dead_letter_queue: str | QueueProbe | None = None,
+        max_receive_count: int | None = None,
+        attributes: Mapping[str, Any] | None = None,
+        tags: Mapping[str, str] | None = None,
+        account_id: str | None = None,
+        region: str | None = None,
+    ) -> QueueProbe:
+        """CreateQueue; a name that ends in ``.fifo`` makes a FIFO queue.
+
+        ``dead_letter_queue`` is a name, URL, ARN or probe; a missing one is created, of the
+        right kind.  ``max_receive_count`` is 10 without.  Raises the ``SqsError`` that the API
+        answers with, and ``ValueError`` for a dead-letter queue of the wrong kind.
+        """
+        key = QueueKey(*self._home(account_id, region), name)
+        target = (
+            dead_letter_queue.arn
+            if isinstance(dead_letter_queue, QueueProbe)
+            else (dead_letter_queue)
+        )
+        create_queue(
+            self,
+            key,
+            dead_letter_queue=target,
+            max_receive_count=max_receive_count,
+            attributes=attributes,
+            tags=tags,
+        )
+        return QueueProbe(self, key)
+
+    def queue(
+        self, name: str, *, account_id: str | None = None, region: str | None = None
+    ) -> QueueProbe:
+        """The queue of a name, URL or ARN.
+
+        Raises ``QueueNotFound``, naming close matches and where else the name exists.
+        """
+        return QueueProbe(self, find_key(self, name, *self._home(account_id, region)))
+
+    @property
+    def queues(self) -> tuple[QueueProbe, ...]:
+        """All queues of all accounts and regions."""
+        return tuple(QueueProbe(self, queue.key) for queue in self.broker.queues)
+
+    def _home(self, account_id: str | None, region: str | None) -> tuple[str, str]:
+        return account_id or self._options["account_id"], region or self._options["region"]
+
+    # Time
+
+    @property
+    def clock(self) -> Clock:
+        return self._running().clock
+
+    @property
+    def now(self) -> dt.datetime:
+        """The server's time, in UTC."""
+        return self.clock.now
+
+    def advance(self, duration: float | dt.timedelta) -> tuple[Event, ...]:
+        """``clock.advance``: let seconds or a timedelta pass; what happened, in order."""
+        return self.clock.advance(duration)
+
+    def tick(self) -> tuple[Event, ...]:
+        """Let happen what is due now, and clean up; the clock does not move."""
+        events = self.clock.run_due()
+        self.broker.maintain()
+        return events
+
+    # What happened
+
+    @property
+    def requests(self) -> RequestLog:
+        """The requests that clients made."""
+        return self._running().requests
+
+    def track(self) -> Session:
+        """``with server.track() as session:`` the events that happen in between."""
+        return Session(self)
+
+    def check(self) -> None:
+        """Raise what went wrong inside the server, each failure once; verify every queue.
+
+        Raises the failure itself, or a group of several; ``AssertionError`` for a broken
+        invariant.
+        """
+        self.raise_failures()
+        self.broker.check()
+
+    def wait_until(self, predicate: Callable[[], object], timeout: float = 5.0) -> None:
+        """Wait until ``predicate()`` is true; ``WaitTimeout`` after ``timeout`` real seconds."""
+        __tracebackhide__ = True
+        waits.wait_until(self, predicate, timeout)
+
+    def wait_idle(self, timeout: float = 5.0) -> None:
+        """Wait until the consumers have nothing left to do.
+
+        Raises ``WaitTimeout`` after ``timeout`` real seconds.
+        """
+        __tracebackhide__ = True
+        waits.wait_idle(self, timeout)
+
+    def wait_for_pollers(
+        self, n: int, queue: str | QueueProbe | None = None, timeout: float = 5.0
+    ) -> None:
+        """Wait until ``n`` polls are parked, on ``queue`` or on all queues together.
+
+        Raises ``WaitTimeout`` after ``timeout`` real seconds.
+        """
+        __tracebackhide__ = True
+        probe = self.queue(queue) if isinstance(queue, str) else queue
+        waits.wait_for_pollers(self, n, None if probe is None else probe.key, timeout)
+
+    # What the helpers for tests stand on
+
+    @property
+    def broker(self) -> Broker:
+        return self._running().broker
+
+    @property
+    def traffic(self) -> RequestGate:
+        return self._gate
+
+    @property
+    def connected_clients(self) -> int:
+        """Open connections, idle ones included, and direct clients."""
+        connections = () if self._http is None else self._http.connections
+        return len(connections) + len(self._direct_clients)
+
+    @property
+    def connections(self) -> tuple[ConnectionInfo, ...]:
+        """The open connections of clients, oldest first."""
+        return () if self._http is None else self._http.connections
+
+    def context(self, account_id: str, region: str) -> ActionContext:
+        """For actions of the test itself: neither logged nor counted as requests."""
+        return ActionContext(
+            self.broker,
+            account_id,
+            region,
+            self.url,
+            self._wait_for_poll,
+            lambda: True,
+            cooldowns=self._options["cooldowns"],
+        )
+
+    def _wait_for_poll(self, waiter: Waiter) -> None:
+        if not waiter.wait(waiter.real_seconds):
+            self.broker.cancel_poll(waiter)
+
+    def queue_url(self, key: QueueKey) -> str:
+        return queue_url(self.context(key.account_id, key.region), key)
+
+    def raise_failures(self) -> None:
+        """Raise what went wrong inside since the last time; each failure once."""
+        failures = self._running().take_failures()
+        if len(failures) == 1:
+            raise failures[0]
+        if failures:
+            raise BaseExceptionGroup("several things went wrong in the server", failures)
+
+
+_CHANGEABLE = {
+    name: option for name, option in SERVER_OPTIONS.items() if name not in LISTENER_OPTIONS
+}
+
+
+def _url_of(host: str, port: int) -> str:
+    host = _WILDCARDS.get(host, host)
+    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
