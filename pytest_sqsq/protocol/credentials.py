@@ -12,7 +12,7 @@ class Credential(NamedTuple):
     region: str | None = None
 
 
-_HEADER = re.compile(r"\bCredential=([^\s,]+)")
+_HEADER = re.compile(r"Credential=([^\s,]+)")
 _PRESIGNED = re.compile(r"(?:^|&)X-Amz-Credential=([^&]+)")
 _REGION = re.compile(r"[A-Za-z0-9_-]{1,64}")
 

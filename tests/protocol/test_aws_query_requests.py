@@ -228,6 +228,11 @@ def test_an_empty_name_list_is_a_list(form_request, fields):
     assert parameters_of(form_request, fields) == {"AttributeNames": []}
 
 
+def test_only_an_empty_text_may_stand_under_the_name_of_a_collection(form_request):
+    assert parameters_of(form_request, "UntagQueue&TagKeys=a&TagKeys.1=b") == {}
+    assert parameters_of(form_request, "SetQueueAttributes&Attributes=") == {"Attributes": {}}
+
+
 def test_unknown_fields_are_ignored_at_every_depth(form_request):
     fields = (
         "SendMessage&MessageBody=x&DefaultVisibilityTimeout=5&MessageBody.1=y&.=z&a.b.c=d&=e"
