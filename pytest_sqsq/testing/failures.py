@@ -1,0 +1,193 @@
+"""The texts of failures: what was expected, when, what the queue was like, and what comes closest.
+
+A text is bounded whatever the queue holds.  Times are ISO 8601 in UTC; inside a history they are
+seconds since the test's start, which is when the clock started.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from difflib import SequenceMatcher
+
+from pytest_sqsq.models import Event, MessageView, QueueKey, instant_text
+from pytest_sqsq.testing.looks import Look
+from pytest_sqsq.testing.matching import STATE_NAMES, Criteria, shortened
+from pytest_sqsq.testing.stories import Story
+
+LISTED_MESSAGES = 10
+LISTED_EVENTS = 12
+COMPARED_MESSAGES = 1_000
+COMPARED_CHARACTERS = 500
+
+
+def plural(count: int, noun: str) -> str:
+    """``1 message``, ``2 messages``, ``no message``."""
+    if count == 0:
+        return f"no {noun}"
+    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
+
+
+def seconds_text(milliseconds: int) -> str:
+    """Milliseconds as seconds without superfluous digits, such as ``30`` or ``0.5``."""
+    whole, rest = divmod(abs(milliseconds), 1000)
+    sign = "-" if milliseconds < 0 else ""
+    return f"{sign}{whole}" + (f".{rest:03d}".rstrip("0") if rest else "")
+
+
+def clock_line(now_ms: int, started_ms: int) -> str:
+    since = seconds_text(now_ms - started_ms)
+    return f"clock: {instant_text(now_ms)}, {since} s after the test's start"
+
+
+def counts_text(visible: int, in_flight: int, delayed: int) -> str:
+    return f"{visible} visible, {in_flight} in flight, {delayed} delayed"
+
+
+def failure_text(
+    expected: str,
+    look: Look,
+    *,
+    found: str | None = None,
+    listed: tuple[str, Sequence[str]] | None = None,
+    criteria: Criteria | None = None,
+    hint: str | None = None,
+) -> str:
+    """The text of a failed assertion.
+
+    ``listed`` is a heading and the lines below it.  With ``criteria`` the closest message
+    follows with all in which it differs and with its history.  ``hint`` comes last.
+    """
+    lines = [f"expected {expected} on {look.key.name!r}" + (f"; {found}" if found else "")]
+    lines.append(clock_line(look.now_ms, look.started_ms))
+    lines.append(f"queue: {counts_text(look.visible, look.in_flight, look.delayed)}")
+    if listed is not None:
+        heading, entries = listed
+        lines.append(f"{heading}:")
+        lines += (f"  {entry}" for entry in entries)
+    closest = find_closest(criteria, look) if criteria is not None else None
+    if criteria is not None and closest is not None:
+        lines += _closest_lines(criteria, closest, look)
+    if hint is not None:
+        lines.append(f"hint: {hint}")
+    return "\n".join([lines[0], *(f"  {line}" for line in lines[1:])])
+
+
+def message_lines(views: Sequence[MessageView], look: Look, total: int) -> list[str]:
+    """One line for each message, at most :data:`LISTED_MESSAGES` of ``total``."""
+    lines = [message_line(view, look) for view in views[:LISTED_MESSAGES]]
+    if total > len(lines):
+        lines.append(f"… and {total - len(lines)} more")
+    return lines
+
+
+def message_line(view: MessageView, look: Look) -> str:
+    """A message's body, state and number of receives."""
+    if view.slot is None:
+        standing = view.why_not_deliverable or "gone"
+    elif view.visible_at_ms is not None:
+        standing = f"{STATE_NAMES[view.state]} until {offset_text(view.visible_at_ms, look)}"
+    else:
+        standing = STATE_NAMES[view.state]
+    group = "" if view.message_group_id is None else f", group {view.message_group_id!r}"
+    return f"{shortened(view.body)!r} {standing}{group}, {_received_text(view)}"
+
+
+def offset_text(at_ms: int, look: Look) -> str:
+    """An instant as seconds since the test's start, such as ``+30 s``."""
+    sign = "+" if at_ms >= look.started_ms else ""
+    return f"{sign}{seconds_text(at_ms - look.started_ms)} s"
+
+
+def event_lines(events: Sequence[Event], look: Look) -> list[str]:
+    """A history, one line for each event, at most the latest :data:`LISTED_EVENTS`."""
+    left_out = len(events) - LISTED_EVENTS
+    lines = [f"… {plural(left_out, 'event')} before"] if left_out > 0 else []
+    lines += (
+        f"{offset_text(event.at_ms, look)} {_event_text(event, look)}"
+        for event in events[-LISTED_EVENTS:]
+    )
+    return lines
+
+
+def find_closest(criteria: Criteria, look: Look) -> MessageView | None:
+    """The message that differs least, gone ones included; the later one of equals.
+
+    Of at most :data:`COMPARED_MESSAGES` messages.
+    """
+    candidates = [*_gone_views(look), *look.views][-COMPARED_MESSAGES:]
+    return max(reversed(candidates), key=lambda view: _closeness(criteria, view), default=None)
+
+
+def _gone_views(look: Look) -> Iterator[MessageView]:
+    for story in list(look.stories.values())[-COMPARED_MESSAGES:]:
+        if story.departure is not None and story.message_id not in look.by_id:
+            yield look.view_of(story)
+
+
+def _closeness(criteria: Criteria, view: MessageView) -> tuple[int, float]:
+    ratio = 0.0
+    if isinstance(criteria.body, str):
+        wanted = criteria.body[:COMPARED_CHARACTERS]
+        ratio = SequenceMatcher(None, wanted, view.body[:COMPARED_CHARACTERS]).ratio()
+    return -len(criteria.differences(view)), ratio
+
+
+def _closest_lines(criteria: Criteria, view: MessageView, look: Look) -> Iterator[str]:
+    yield f"closest: {message_line(view, look)}, id {view.message_id}"
+    for difference in criteria.differences(view):
+        yield f"  {difference}"
+    story = look.stories.get(view.message_id)
+    if story is not None:
+        for line in event_lines(story.events, look):
+            yield f"  {line}"
+
+
+def _received_text(view: MessageView) -> str:
+    if view.receive_count == 0:
+        return "never received"
+    return "received once" if view.receive_count == 1 else f"received {view.receive_count} times"
+
+
+def _event_text(event: Event, look: Look) -> str:
+    detail = event.detail
+    until = detail.get("visible_at_ms", detail.get("delayed_until_ms"))
+    ending = f" until {offset_text(until, look)}" if isinstance(until, int) else ""
+    texts = {
+        "sent": f"sent, delayed{ending}" if ending else "sent",
+        "received": f"received #{detail.get('receive_count')}, in flight{ending}",
+        "visibility_changed": f"visibility changed, in flight{ending}",
+        "returned": "given back by its consumer",
+        "dead_lettered": f"dead-lettered to {arn_name(detail.get('target_arn'))!r}",
+        "moved": (
+            f"moved here from {arn_name(detail['source_arn'])!r}"
+            if "source_arn" in detail
+            else f"moved to {arn_name(detail.get('target_arn'))!r}"
+        ),
+    }
+    return texts.get(event.kind, event.kind)
+
+
+def arn_name(arn: object) -> str:
+    """The queue's name in an ARN; the text itself where it is none."""
+    key = QueueKey.from_arn(str(arn))
+    return str(arn) if key is None else key.name
+
+
+def story_lines(stories: Sequence[Story], look: Look) -> list[str]:
+    """One line for each message of the journal: its body and what happened to it last."""
+    lines = [
+        f"{shortened(story.body)!r} {_event_text(story.events[-1], look)}"
+        f" at {offset_text(story.events[-1].at_ms, look)}"
+        for story in stories[:LISTED_MESSAGES]
+    ]
+    if len(stories) > len(lines):
+        lines.append(f"… and {len(stories) - len(lines)} more")
+    return lines
+
+
+def body_lines(stories: Sequence[Story]) -> list[str]:
+    """The bodies one by one, at most twice :data:`LISTED_MESSAGES`."""
+    lines = [repr(shortened(story.body)) for story in stories[: 2 * LISTED_MESSAGES]]
+    if len(stories) > len(lines):
+        lines.append(f"… and {len(stories) - len(lines)} more")
+    return lines

@@ -1,0 +1,257 @@
+"""Assertions about what has happened in a queue, also to messages that are gone."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Literal, overload
+
+from pytest_sqsq.models import MessageView, QueueKey
+from pytest_sqsq.testing.failures import body_lines, failure_text, plural
+from pytest_sqsq.testing.happenings import (
+    assert_happened,
+    assert_never,
+    is_met,
+    moved_view,
+    unmet_text,
+)
+from pytest_sqsq.testing.looks import Look, take_look
+from pytest_sqsq.testing.matching import BodyMatcher, Criteria
+from pytest_sqsq.testing.stories import Story, is_arrival
+from pytest_sqsq.testing.world import World
+
+
+class JournalAssertions:
+    """What a probe can assert of the events in its queue.
+
+    All rest on the queue's journal, which is bounded: an assertion that would need an event the
+    journal has dropped raises ``JournalForgotten`` instead of passing or failing.  They are
+    exact at once; nothing is waited for.
+    """
+
+    _world: World
+    key: QueueKey
+
+    @overload
+    def assert_received(  # type: ignore[overload-overlap]
+        self,
+        body: BodyMatcher | None = ...,
+        *,
+        json: Any = ...,
+        exact: bool = ...,
+        times: Literal[0],
+    ) -> None: ...
+
+    @overload
+    def assert_received(
+        self,
+        body: BodyMatcher | None = ...,
+        *,
+        json: Any = ...,
+        exact: bool = ...,
+        times: int | None = ...,
+    ) -> MessageView: ...
+
+    def assert_received(
+        self,
+        body: BodyMatcher | None = None,
+        *,
+        json: Any = None,
+        exact: bool = False,
+        times: int | None = None,
+    ) -> MessageView | None:
+        """Matching messages were received, ``times`` in all; at least once without.
+
+        Returns the oldest of them.
+        """
+        __tracebackhide__ = True
+        criteria = Criteria(body=body, json=json, exact=exact)
+        return assert_happened(
+            self._world,
+            self.key,
+            criteria,
+            what="received",
+            events_of=lambda s: s.of_kind("received"),
+            times=times,
+        )
+
+    def assert_never_received(
+        self, body: BodyMatcher | None = None, *, json: Any = None, exact: bool = False
+    ) -> None:
+        """No matching message was ever received."""
+        __tracebackhide__ = True
+        criteria = Criteria(body=body, json=json, exact=exact)
+        assert_never(self._world, self.key, criteria, "received", ["received"])
+
+    def assert_deleted(
+        self, body: BodyMatcher | None = None, *, json: Any = None, exact: bool = False
+    ) -> MessageView:
+        """A matching message was deleted by its receipt handle; returns it as it last stood.
+
+        A purge, the end of retention and a move are no deletion.
+        """
+        __tracebackhide__ = True
+        criteria = Criteria(body=body, json=json, exact=exact)
+        view = assert_happened(
+            self._world,
+            self.key,
+            criteria,
+            what="deleted",
+            events_of=lambda s: s.of_kind("deleted"),
+        )
+        assert view is not None
+        return view
+
+    @overload
+    def assert_visibility_extended(  # type: ignore[overload-overlap]
+        self,
+        body: BodyMatcher | None = ...,
+        *,
+        json: Any = ...,
+        exact: bool = ...,
+        times: Literal[0],
+    ) -> None: ...
+
+    @overload
+    def assert_visibility_extended(
+        self,
+        body: BodyMatcher | None = ...,
+        *,
+        json: Any = ...,
+        exact: bool = ...,
+        times: int | None = ...,
+    ) -> MessageView: ...
+
+    def assert_visibility_extended(
+        self,
+        body: BodyMatcher | None = None,
+        *,
+        json: Any = None,
+        exact: bool = False,
+        times: int | None = None,
+    ) -> MessageView | None:
+        """Visibility of matching messages was extended, ``times`` in all; at least once without.
+
+        An extension is a ChangeMessageVisibility that ends no earlier than the deadline it
+        replaces.  Returns the oldest of them.
+        """
+        __tracebackhide__ = True
+        criteria = Criteria(body=body, json=json, exact=exact)
+        return assert_happened(
+            self._world,
+            self.key,
+            criteria,
+            what="extended in visibility",
+            events_of=lambda s: s.extensions,
+            times=times,
+        )
+
+    @overload
+    def assert_dead_lettered(  # type: ignore[overload-overlap]
+        self,
+        body: BodyMatcher | None = ...,
+        *,
+        json: Any = ...,
+        exact: bool = ...,
+        count: Literal[1] = ...,
+    ) -> MessageView: ...
+
+    @overload
+    def assert_dead_lettered(
+        self,
+        body: BodyMatcher | None = ...,
+        *,
+        json: Any = ...,
+        exact: bool = ...,
+        count: int | None,
+    ) -> tuple[MessageView, ...]: ...
+
+    def assert_dead_lettered(
+        self,
+        body: BodyMatcher | None = None,
+        *,
+        json: Any = None,
+        exact: bool = False,
+        count: int | None = 1,
+    ) -> MessageView | tuple[MessageView, ...]:
+        """Exactly ``count`` matching messages left this queue for its dead-letter queue.
+
+        To be asked of the source queue.  ``None`` means at least one.  Returns the messages as
+        they stand in the dead-letter queue, or as they left here where they are gone there too:
+        one message where ``count`` is 1, else a tuple.
+        """
+        __tracebackhide__ = True
+        criteria = Criteria(body=body, json=json, exact=exact)
+        look = take_look(self._world, self.key, criteria)
+        found = [
+            story
+            for story in look.stories.values()
+            if story.of_kind("dead_lettered") and criteria.accepts_body(story.body)
+        ]
+        number = "at least 1 message" if count is None else plural(count, "message")
+        expected = f"{number}{criteria.describe()} to be dead-lettered"
+        if not is_met(len(found), count, look, expected):
+            raise AssertionError(
+                unmet_text(
+                    self._world, criteria, look, expected=expected, total=len(found), found=found
+                )
+            )
+        views = tuple(moved_view(self._world, look, story) for story in found)
+        return views[0] if count == 1 else views
+
+    def assert_order(
+        self,
+        bodies: Sequence[BodyMatcher],
+        *,
+        by: Literal["arrival", "receipt"] = "arrival",
+    ) -> tuple[MessageView, ...]:
+        """Messages with these bodies came in this order; others may have come between them.
+
+        ``by="arrival"`` goes by when messages entered the queue, also those that are gone;
+        ``by="receipt"`` by every receive, in which a message may come several times.
+        """
+        __tracebackhide__ = True
+        if by not in ("arrival", "receipt"):
+            raise ValueError(f"by={by!r} is neither 'arrival' nor 'receipt'")
+        look = take_look(self._world, self.key)
+        came = [
+            look.stories[event.message_id]
+            for event in look.events
+            if event.message_id is not None
+            and (is_arrival(event) if by == "arrival" else event.kind == "received")
+        ]
+        wanted = [Criteria(body=body) for body in bodies]
+        found = _longest_start(wanted, came)
+        if len(found) < len(wanted):
+            look.require_whole_journal("assert_order")
+            raise AssertionError(_order_text(wanted, found, came, look, by))
+        return tuple(look.view_of(story) for story in found)
+
+    def assert_nothing_sent(self) -> None:
+        """Nobody has sent to this queue; duplicates that a FIFO queue dropped count as sent."""
+        __tracebackhide__ = True
+        assert_never(self._world, self.key, Criteria(), "sent", ["sent", "deduplicated"])
+
+
+def _longest_start(wanted: Sequence[Criteria], came: Sequence[Story]) -> list[Story]:
+    found: list[Story] = []
+    for story in came:
+        if len(found) < len(wanted) and wanted[len(found)].accepts_body(story.body):
+            found.append(story)
+    return found
+
+
+def _order_text(
+    wanted: Sequence[Criteria],
+    found: Sequence[Story],
+    came: Sequence[Story],
+    look: Look,
+    by: str,
+) -> str:
+    missing = wanted[len(found)].describe().removeprefix(" with ")
+    where = f"after {found[-1].body!r}" if found else "at all"
+    return failure_text(
+        f"{plural(len(wanted), 'message')} in the order given",
+        look,
+        found=f"{missing} did not come {where}",
+        listed=(f"order of {by}", body_lines(came)) if came else None,
+    )

@@ -1,0 +1,198 @@
+"""Which messages an assertion means, and in what a message differs from that."""
+
+from __future__ import annotations
+
+import json as json_module
+import re
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from decimal import Decimal, InvalidOperation
+from typing import TYPE_CHECKING, Any
+
+from pytest_sqsq.models import MessageState, MessageView
+
+if TYPE_CHECKING:
+    from pytest_sqsq.engine.message import Message
+
+BodyMatcher = str | re.Pattern[str] | Callable[[str], object]
+
+STATE_NAMES: Mapping[str, str] = {
+    "visible": "visible",
+    "in_flight": "in flight",
+    "delayed": "delayed",
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Criteria:
+    """What a message must be like; ``None`` means that anything will do.
+
+    ``body`` is the whole text, a pattern to search for, or a callable that accepts a body;
+    ``json`` is matched as a subset of the parsed body, as the whole with ``exact``;
+    ``attributes`` holds plain values by name, numbers compared as numbers.
+    """
+
+    body: BodyMatcher | None = None
+    json: Any = None
+    exact: bool = False
+    attributes: Mapping[str, Any] | None = None
+    group_id: str | None = None
+    state: MessageState | None = None
+
+    def __post_init__(self) -> None:
+        if self.state is not None and self.state not in STATE_NAMES:
+            raise ValueError(f"state {self.state!r} is none of {', '.join(map(repr, STATE_NAMES))}")
+
+    def may_match(self, message: Message) -> bool:
+        """False only for what cannot match.  Runs no code of the test: safe under a lock."""
+        return (
+            (not isinstance(self.body, str) or message.body == self.body)
+            and (self.group_id is None or message.message_group_id == self.group_id)
+            and (self.state is None or message.state == self.state)
+        )
+
+    def accepts_body(self, body: str) -> bool:
+        return next(self._body_differences(body), None) is None
+
+    def matches(self, view: MessageView) -> bool:
+        return next(self._differences(view), None) is None
+
+    def differences(self, view: MessageView) -> tuple[str, ...]:
+        """All in which the message differs, one text each."""
+        return tuple(self._differences(view))
+
+    def describe(self) -> str:
+        """The criteria as they follow a noun: ``" with body 'a', in flight"``, or nothing."""
+        wanted = [text for text in (self._body_wanted(), self._json_wanted()) if text]
+        if self.attributes is not None:
+            wanted.append(f"attributes {dict(self.attributes)!r}")
+        text = " with " + " and ".join(wanted) if wanted else ""
+        if self.group_id is not None:
+            text += f" in group {self.group_id!r}"
+        if self.state is not None:
+            text += f", {STATE_NAMES[self.state]}," if text else f" {STATE_NAMES[self.state]}"
+        return text
+
+    def _body_wanted(self) -> str | None:
+        if self.body is None:
+            return None
+        if isinstance(self.body, str):
+            return f"body {shortened(self.body)!r}"
+        if isinstance(self.body, re.Pattern):
+            return f"a body matching {self.body.pattern!r}"
+        return f"a body that {_name(self.body)} accepts"
+
+    def _json_wanted(self) -> str | None:
+        if self.json is None:
+            return None
+        return f"{'exactly the json' if self.exact else 'json'} {self.json!r}"
+
+    def _differences(self, view: MessageView) -> Iterator[str]:
+        yield from self._body_differences(view.body)
+        for name, wanted in (self.attributes or {}).items():
+            if name not in view.attributes:
+                yield f"there is no attribute {name!r}"
+            elif not _attribute_matches(wanted, view.attributes[name]):
+                yield f"attribute {name!r} is {view.attributes[name]!r}, not {wanted!r}"
+        if self.group_id is not None and view.message_group_id != self.group_id:
+            yield f"the group is {view.message_group_id!r}, not {self.group_id!r}"
+        if self.state is not None and view.state != self.state:
+            yield f"it is {STATE_NAMES[view.state]}, not {STATE_NAMES[self.state]}"
+
+    def _body_differences(self, body: str) -> Iterator[str]:
+        if isinstance(self.body, str):
+            if body != self.body:
+                yield f"the body is {shortened(body)!r}, not {shortened(self.body)!r}"
+        elif isinstance(self.body, re.Pattern):
+            if self.body.search(body) is None:
+                yield f"the body {shortened(body)!r} does not match {self.body.pattern!r}"
+        elif self.body is not None and not self.body(body):
+            yield f"the body {shortened(body)!r} is not accepted by {_name(self.body)}"
+        if self.json is not None:
+            difference = _body_json_difference(self.json, body, exact=self.exact)
+            if difference is not None:
+                yield difference
+
+
+def shortened(text: str, limit: int = 80) -> str:
+    """At most ``limit`` characters of a text, the cut shown."""
+    return text if len(text) <= limit else text[: limit - 1] + "…"
+
+
+def parse_json(text: str) -> tuple[bool, Any]:
+    """Whether the text is JSON, and its value."""
+    try:
+        return True, json_module.loads(text)
+    except ValueError:
+        return False, None
+
+
+def json_difference(expected: Any, actual: Any, *, exact: bool, path: str = "$") -> str | None:
+    """The first difference between two JSON values by its path, or ``None``.
+
+    Objects may hold more than expected, at every depth, unless ``exact``.  Arrays have the
+    length expected.  An expected value with an ``__eq__`` of its own, such as
+    ``unittest.mock.ANY``, decides by that.
+    """
+    if isinstance(expected, Mapping) and isinstance(actual, dict):
+        return _object_difference(expected, actual, exact, path)
+    if isinstance(expected, list | tuple) and isinstance(actual, list):
+        return _array_difference(expected, actual, exact, path)
+    if expected == actual and not _is_bool_for_number(expected, actual):
+        return None
+    return f"{path} is {actual!r}, not {expected!r}"
+
+
+def _object_difference(
+    expected: Mapping[str, Any], actual: Mapping[str, Any], exact: bool, path: str
+) -> str | None:
+    for name, value in expected.items():
+        if name not in actual:
+            return f"{path}.{name} is missing"
+        difference = json_difference(value, actual[name], exact=exact, path=f"{path}.{name}")
+        if difference is not None:
+            return difference
+    surplus = [name for name in actual if name not in expected] if exact else []
+    return f"{path}.{surplus[0]} is not expected" if surplus else None
+
+
+def _array_difference(
+    expected: list[Any] | tuple[Any, ...], actual: list[Any], exact: bool, path: str
+) -> str | None:
+    if len(expected) != len(actual):
+        return f"{path} has length {len(actual)}, not {len(expected)}"
+    for position, (left, right) in enumerate(zip(expected, actual, strict=True)):
+        difference = json_difference(left, right, exact=exact, path=f"{path}[{position}]")
+        if difference is not None:
+            return difference
+    return None
+
+
+def _is_bool_for_number(expected: Any, actual: Any) -> bool:
+    # True == 1 in Python, true and 1 are two values in JSON.
+    return isinstance(expected, bool | int | float) and (
+        isinstance(expected, bool) != isinstance(actual, bool)
+    )
+
+
+def _body_json_difference(expected: Any, body: str, *, exact: bool) -> str | None:
+    is_json, value = parse_json(body)
+    if not is_json:
+        return f"the body {shortened(body)!r} is not JSON"
+    difference = json_difference(expected, value, exact=exact)
+    return None if difference is None else f"in the body {difference}"
+
+
+def _attribute_matches(expected: Any, actual: str | bytes) -> bool:
+    if isinstance(expected, int | float | Decimal) and isinstance(actual, str):
+        try:
+            return Decimal(actual) == Decimal(str(expected))
+        except InvalidOperation:
+            return False
+    if isinstance(expected, re.Pattern):
+        return isinstance(actual, str) and expected.search(actual) is not None
+    return bool(expected == actual)
+
+
+def _name(predicate: Callable[[str], object]) -> str:
+    return getattr(predicate, "__name__", None) or repr(predicate)

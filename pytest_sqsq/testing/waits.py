@@ -1,0 +1,272 @@
+"""Waiting for other threads and processes, in real seconds.
+
+A wait wakes on changes: on each event of the engine and whenever a request begins, ends, parks
+or wakes.  It fails at once where nothing can change any more: with a frozen clock, nothing due,
+no request open and no client connected or parked.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TypeVar
+
+from pytest_sqsq.clock import monotonic
+from pytest_sqsq.errors import QueueDoesNotExist, WaitTimeout
+from pytest_sqsq.models import Event, MessageState, MessageView, QueueKey
+from pytest_sqsq.testing.awaiting import is_loop_running
+from pytest_sqsq.testing.failures import clock_line, counts_text, plural, seconds_text
+from pytest_sqsq.testing.looks import take_look
+from pytest_sqsq.testing.matching import BodyMatcher, Criteria
+from pytest_sqsq.testing.world import World
+
+T = TypeVar("T")
+
+DEFAULT_TIMEOUT = 5.0
+
+
+def wait_until(
+    world: World, predicate: Callable[[], object], timeout: float = DEFAULT_TIMEOUT
+) -> None:
+    """Wait until ``predicate()`` is true.
+
+    It is asked at the start, after each change in the server, and when the time is up; it may
+    make requests.  Raises :class:`WaitTimeout`, and what the predicate raises.
+    """
+    __tracebackhide__ = True
+    name = getattr(predicate, "__name__", None) or repr(predicate)
+    _wait(
+        world,
+        lambda: True if predicate() else None,
+        timeout,
+        twin="wait_until",
+        describe=lambda: f"{name} to hold",
+    )
+
+
+def wait_idle(world: World, timeout: float = DEFAULT_TIMEOUT) -> None:
+    """Wait until the consumers have nothing left to do.
+
+    That is so when no request is open, no message is in flight, and none can be delivered on a
+    queue that somebody receives from: one with a parked poll, or that was received from before.
+    """
+    __tracebackhide__ = True
+    _wait(
+        world,
+        lambda: True if _find_work(world) is None else None,
+        timeout,
+        twin="wait_idle",
+        describe=lambda: f"the consumers to be idle; {_find_work(world) or 'they just are'}",
+    )
+
+
+def wait_for_pollers(
+    world: World, n: int, queue: QueueKey | None = None, timeout: float = DEFAULT_TIMEOUT
+) -> None:
+    """Wait until at least ``n`` polls are parked, on one queue or on all together.
+
+    Clients that have yet to connect are waited for, whatever the clock does.
+    """
+    __tracebackhide__ = True
+    where = "" if queue is None else f" on {queue.name!r}"
+    _wait(
+        world,
+        lambda: True if _count_pollers(world, queue) >= n else None,
+        timeout,
+        twin="wait_for_pollers",
+        describe=lambda: (
+            f"{plural(n, 'poll')} to park{where};"
+            f" {plural(_count_pollers(world, queue), 'poll')} parked"
+        ),
+        needs_clients=False,
+    )
+
+
+def wait_for(
+    world: World,
+    key: QueueKey,
+    *,
+    body: BodyMatcher | None = None,
+    count: int = 1,
+    state: MessageState | None = None,
+    timeout: float = DEFAULT_TIMEOUT,
+) -> tuple[MessageView, ...]:
+    """Wait until at least ``count`` matching messages are in a queue; 0 waits for none at all.
+
+    Returns the messages, in order of arrival.
+    """
+    __tracebackhide__ = True
+    criteria = Criteria(body=body, state=state)
+
+    def matching() -> tuple[MessageView, ...]:
+        look = take_look(world, key, criteria)
+        return tuple(view for view in look.views if criteria.matches(view))
+
+    def attempt() -> tuple[MessageView, ...] | None:
+        found = matching()
+        enough = len(found) >= count if count else not found
+        return found if enough else None
+
+    return _wait(
+        world,
+        attempt,
+        timeout,
+        twin="wait_for",
+        describe=lambda: (
+            f"{plural(count, 'message')}{criteria.describe()} on {key.name!r};"
+            f" there {_are(len(matching()))}"
+        ),
+        key=key,
+    )
+
+
+def wait_until_empty(world: World, key: QueueKey, timeout: float = DEFAULT_TIMEOUT) -> None:
+    """Wait until a queue holds no message in any state."""
+    __tracebackhide__ = True
+    _wait(
+        world,
+        lambda: True if take_look(world, key, Criteria()).live_count == 0 else None,
+        timeout,
+        twin="wait_until_empty",
+        describe=lambda: f"{key.name!r} to be empty",
+        key=key,
+    )
+
+
+def _wait(
+    world: World,
+    attempt: Callable[[], T | None],
+    timeout: float,
+    *,
+    twin: str,
+    describe: Callable[[], str],
+    key: QueueKey | None = None,
+    needs_clients: bool = True,
+) -> T:
+    __tracebackhide__ = True
+    if is_loop_running():
+        raise RuntimeError(
+            f"{twin} would block the event loop that is running in this thread; await the"
+            f" server's aio.{twin} instead"
+        )
+    timeout *= world.timeout_factor
+    end = monotonic() + timeout
+    traffic = world.traffic
+
+    def stir(_: Event) -> None:
+        traffic.stir()
+
+    world.broker.add_listener(stir)
+    try:
+        while True:
+            seen = traffic.changes
+            world.raise_failures()
+            result = attempt()
+            if result is not None:
+                return result
+            if traffic.changes != seen:
+                continue
+            if needs_clients and _is_stuck(world):
+                raise WaitTimeout(_text(world, f"waiting for {describe()}", "cannot end", key))
+            left = end - monotonic()
+            if left <= 0:
+                waited = f"waited {seconds_text(round(timeout * 1000))} s for {describe()}"
+                raise WaitTimeout(_text(world, waited, None, key))
+            traffic.wait_for_change(seen, _until_due(world, left))
+    finally:
+        world.broker.remove_listener(stir)
+
+
+def _is_stuck(world: World) -> bool:
+    """Whether nothing can change: judged by the broker and the clients, not by a timer."""
+    clock = world.clock
+    if clock.mode != "frozen":
+        return False
+    due_ms = clock.next_due_ms
+    return (
+        (due_ms is None or due_ms > clock.now_ms)
+        and world.traffic.open_count == 0
+        and world.broker.parked_polls == 0
+        and world.connected_clients == 0
+    )
+
+
+def _until_due(world: World, left: float) -> float:
+    # Where time runs by itself, a message becoming visible is a change like any other, also in
+    # a world that has no thread to make it happen.
+    due_ms = world.clock.next_due_ms
+    seconds = None if due_ms is None else world.clock.real_seconds_until(due_ms)
+    return left if seconds is None else min(left, max(seconds, 0.001))
+
+
+def _text(world: World, what: str, verdict: str | None, key: QueueKey | None) -> str:
+    clock = world.clock
+    lines = [what if verdict is None else f"{what}: this {verdict}"]
+    lines.append(clock_line(clock.now_ms, clock.started_ms))
+    if key is not None:
+        look = take_look(world, key, Criteria())
+        lines.append(f"queue: {counts_text(look.visible, look.in_flight, look.delayed)}")
+    hint = _clock_hint(world)
+    if hint is not None:
+        lines.append(f"hint: {hint}")
+    return "\n  ".join(lines)
+
+
+def _clock_hint(world: World) -> str | None:
+    """``the clock is frozen; next: 'a' visible on 'orders' in 30 s; advance(30)``."""
+    clock = world.clock
+    if clock.mode != "frozen":
+        return None
+    event = clock.next_event
+    if event is None:
+        return "the clock is frozen, and nothing will happen by itself"
+    left = seconds_text(max(0, event.at_ms - clock.now_ms))
+    return f"the clock is frozen; next: {_upcoming_text(event)} in {left} s; advance({left})"
+
+
+_UPCOMING = {
+    "returned": "visible",
+    "dead_lettered": "dead-lettered",
+    "expired": "expires",
+    "moved": "moved",
+    "poll_ended": "a poll ends",
+}
+
+
+def _upcoming_text(event: Event) -> str:
+    what = _UPCOMING.get(event.kind, event.kind)
+    subject = "" if event.body is None else f"{event.body!r} "
+    where = f" on {event.queue!r}" if event.queue else ""
+    return f"{subject}{what}{where}"
+
+
+def _find_work(world: World) -> str | None:
+    """What keeps the consumers from being idle, if anything does."""
+    if world.traffic.open_count:
+        return f"{plural(world.traffic.open_count, 'request')} open"
+    for queue in world.broker.queues:
+        try:
+            with world.broker.entry(queue):
+                statistics = queue.statistics()
+                consumed = bool(statistics.received or statistics.parked_polls)
+                ready = queue.order.has_ready
+        except QueueDoesNotExist:
+            continue
+        if statistics.in_flight:
+            return f"{statistics.in_flight} in flight on {queue.key.name!r}"
+        if consumed and ready:
+            return f"{plural(statistics.visible, 'message')} to receive on {queue.key.name!r}"
+    return None
+
+
+def _count_pollers(world: World, key: QueueKey | None) -> int:
+    if key is None:
+        return world.broker.parked_polls
+    queue = world.broker.get_queue(key)
+    with world.broker.entry(queue):
+        return queue.statistics().parked_polls
+
+
+def _are(count: int) -> str:
+    if count == 0:
+        return "is none"
+    return "is 1" if count == 1 else f"are {count}"
