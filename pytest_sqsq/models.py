@@ -254,7 +254,7 @@ class MessageView:
     message_group_id: str | None
     message_deduplication_id: str | None
     sequence_number: str | None
-    slot: int
+    slot: int | None
     dead_letter_source_arn: str | None
     why_not_deliverable: str | None
     queue: str = field(default="", repr=False)

@@ -47,8 +47,8 @@ def apply_send(queue: Queue, plan: SendPlan) -> None:
     queue.sent += len(plan.messages)
     for key, first in plan.accepted.items():
         queue.deduplication.remember(key, first)
-    for message_id, _body in plan.duplicates:
-        queue.journal.record(now_ms, "deduplicated", None, {"original_message_id": message_id})
+    for message_id, body in plan.duplicates:
+        queue.journal.record_duplicate(now_ms, message_id, body)
 
 
 def _deduplication_key(queue: Queue, outgoing: OutgoingMessage) -> DeduplicationKey | None:
