@@ -8,6 +8,7 @@ reading only.
 
 from __future__ import annotations
 
+import ast
 import re
 import shlex
 from collections.abc import Iterator
@@ -17,6 +18,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 from markdown_it import MarkdownIt
+
+from pytest_sqsq.actions import ACTIONS
+from pytest_sqsq.options import PLUGIN_OPTIONS
 
 if TYPE_CHECKING:
     from markdown_it.token import Token
@@ -137,3 +141,28 @@ def test_every_page_of_the_docs_can_be_reached_from_the_index() -> None:
         ]
     pages = {page for page in PAGES if page.is_relative_to(ROOT / "docs")}
     assert sorted(map(name_of, pages - reached)) == []
+
+
+def first_cells(page: str) -> list[list[str]]:
+    """The rows of a page's tables whose first cell is code, as the texts of their cells."""
+    found = []
+    for line in (ROOT / "docs" / page).read_text(encoding="utf-8").splitlines():
+        cells = [cell.strip() for cell in line.strip("|").split("|")]
+        if line.startswith("| `"):
+            found.append(cells)
+    return found
+
+
+def test_the_reference_lists_the_options_and_their_defaults() -> None:
+    listed = {
+        cells[0].strip("`"): ast.literal_eval(cells[1].strip("`"))
+        for cells in first_cells("reference/options.md")
+    }
+    whole = {name for name, option in PLUGIN_OPTIONS.items() if not option.later}
+    assert whole - set(listed) == set()
+    assert listed == {name: PLUGIN_OPTIONS[name].default for name in listed}
+
+
+def test_the_reference_lists_the_actions() -> None:
+    listed = [cells[0].strip("`") for cells in first_cells("reference/actions.md")]
+    assert listed == sorted(ACTIONS)

@@ -54,8 +54,7 @@ def test_an_address_that_never_works_ends_among_the_dead_letters(mails, sqs_serv
 
     report = signups.drain(signup_handler.handler, lambda_events=True)
 
-    assert len(report.invocations) == 5
-    assert len(report.deleted) == 1
+    assert (report.invocations, report.deleted, report.dead_lettered) == (5, 1, 1)
     signups.assert_dead_lettered(body=lambda text: "bob" in text)
     sqs_server.queue("refused-signups").assert_counts(visible=1)
     assert mails == ["ann@example.com"]

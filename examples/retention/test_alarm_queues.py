@@ -30,7 +30,7 @@ def test_nobody_hears_of_an_alarm_after_four_days(sqs_server, alarms):
     sqs_server.advance(timedelta(milliseconds=1))
     alarms.assert_empty()
     alarms.assert_never_received(body="water in the cellar")
-    assert [event.kind for event in alarms.history("water in the cellar")][-1] == "expired"
+    assert [event.kind for event in alarms.history(body="water in the cellar")][-1] == "expired"
 
 
 def test_a_dead_alarm_is_there_after_a_long_weekend(sqs_server, alarms, dead_alarms):

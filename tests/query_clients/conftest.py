@@ -1,0 +1,97 @@
+"""The last clients that spoke the Query protocol, in a process of their own.
+
+They need an older botocore than the one the server reads its model from. ``tox -e query-clients``
+installs them into a folder and names it in SQSQ_QUERY_CLIENTS; without it there are no tests here.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import execnet
+import pytest
+from botocore.exceptions import ClientError
+
+from pytest_sqsq import SqsServer
+
+FOLDER = os.environ.get("SQSQ_QUERY_CLIENTS")
+collect_ignore_glob = [] if FOLDER else ["test_*.py"]
+
+
+def make_calls(channel: Any, client_arguments: dict[str, Any]) -> None:
+    """Runs in the other process: calls an old boto3 client with what comes through the channel."""
+    import boto3
+    from botocore.exceptions import ClientError
+
+    client = boto3.client("sqs", **client_arguments)
+    channel.send(client.meta.service_model.metadata["protocol"])
+    for operation, arguments in channel:
+        try:
+            channel.send((True, getattr(client, operation)(**arguments)))
+        except ClientError as error:
+            channel.send((False, error.response))
+
+
+class OldClient:
+    """Has the methods of a boto3 client, and calls them in the other process."""
+
+    def __init__(self, channel: Any) -> None:
+        self.channel = channel
+        self.protocol = channel.receive(timeout=30)
+
+    def __getattr__(self, operation: str) -> Callable[..., dict[str, Any]]:
+        def call(**arguments: Any) -> dict[str, Any]:
+            self.channel.send((operation, arguments))
+            succeeded, response = self.channel.receive(timeout=30)
+            if not succeeded:
+                raise ClientError(response, operation)
+            return response
+
+        return call
+
+
+@pytest.fixture(scope="session")
+def old_process() -> Iterator[execnet.Gateway]:
+    gateway = execnet.makegateway(f"popen//env:PYTHONPATH={FOLDER}")
+    yield gateway
+    gateway.exit()
+
+
+@pytest.fixture
+def old_client(old_process: execnet.Gateway, sqs_server: SqsServer) -> Iterator[OldClient]:
+    channel = old_process.remote_exec(
+        make_calls,
+        client_arguments={
+            "endpoint_url": sqs_server.url,
+            "region_name": "us-east-1",
+            "aws_access_key_id": "testing",
+            "aws_secret_access_key": "testing",
+        },
+    )
+    yield OldClient(channel)
+    channel.close()
+
+
+@pytest.fixture
+def old_cli(sqs_server: SqsServer) -> Callable[..., Any]:
+    """Call ``aws sqs`` with arguments; returns its answer, parsed, and raises its error."""
+
+    def call(*arguments: str) -> Any:
+        done = subprocess.run(
+            [sys.executable, "-m", "awscli", "--endpoint-url", sqs_server.url, "sqs", *arguments],
+            env={**os.environ, **sqs_server.environment, "PYTHONPATH": str(FOLDER)},
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=60,
+        )
+        if done.returncode:
+            raise RuntimeError(done.stderr)
+        return json.loads(done.stdout) if done.stdout else None
+
+    return call
