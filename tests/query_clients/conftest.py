@@ -11,6 +11,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import execnet
@@ -20,21 +21,8 @@ from botocore.exceptions import ClientError
 from pytest_sqsq import SqsServer
 
 FOLDER = os.environ.get("SQSQ_QUERY_CLIENTS")
+OTHER_SIDE = Path(__file__).with_name("old_boto3.py")
 collect_ignore_glob = [] if FOLDER else ["test_*.py"]
-
-
-def make_calls(channel: Any, client_arguments: dict[str, Any]) -> None:
-    """Runs in the other process: calls an old boto3 client with what comes through the channel."""
-    import boto3
-    from botocore.exceptions import ClientError
-
-    client = boto3.client("sqs", **client_arguments)
-    channel.send(client.meta.service_model.metadata["protocol"])
-    for operation, arguments in channel:
-        try:
-            channel.send((True, getattr(client, operation)(**arguments)))
-        except ClientError as error:
-            channel.send((False, error.response))
 
 
 class OldClient:
@@ -57,21 +45,23 @@ class OldClient:
 
 @pytest.fixture(scope="session")
 def old_process() -> Iterator[execnet.Gateway]:
-    gateway = execnet.makegateway(f"popen//env:PYTHONPATH={FOLDER}")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("PYTHONPATH", str(FOLDER))
+        gateway = execnet.makegateway("popen")
     yield gateway
     gateway.exit()
 
 
 @pytest.fixture
 def old_client(old_process: execnet.Gateway, sqs_server: SqsServer) -> Iterator[OldClient]:
-    channel = old_process.remote_exec(
-        make_calls,
-        client_arguments={
+    channel = old_process.remote_exec(OTHER_SIDE.read_text(encoding="utf-8"))
+    channel.send(
+        {
             "endpoint_url": sqs_server.url,
             "region_name": "us-east-1",
             "aws_access_key_id": "testing",
             "aws_secret_access_key": "testing",
-        },
+        }
     )
     yield OldClient(channel)
     channel.close()

