@@ -1,0 +1,122 @@
+"""Faults of the actions on message move tasks: code, status and exact text."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import pytest
+
+
+class Fault(NamedTuple):
+    action: str
+    parameters: dict[str, Any]
+    code: str
+    status: int
+    text: str
+
+
+ARN = "arn:aws:sqs:us-east-1:123456789012:"
+
+ARN_FORMAT = "arn:<partition>:<service>:<region>:<account-id>:<resource-id>"
+
+
+def value(parameters: dict[str, Any], action: str, text: str) -> Fault:
+    return Fault(action, parameters, "InvalidParameterValue", 400, text)
+
+
+NO_ARN = ("dlq", "", "arn:aws:sqs:us-east-1::dlq")
+
+SOURCE_GONE = "The resource that you specified for the SourceArn parameter doesn't exist."
+
+
+def gone(action: str, text: str, **parameters: Any) -> Fault:
+    return Fault(action, parameters, "ResourceNotFoundException", 404, text)
+
+
+FAULTS = [
+    *(
+        value(
+            {"SourceArn": arn},
+            action,
+            f"You must use this format to specify the SourceArn: {ARN_FORMAT}",
+        )
+        for action in ("StartMessageMoveTask", "ListMessageMoveTasks")
+        for arn in NO_ARN
+    ),
+    *(
+        value(
+            {"SourceArn": ARN + "dlq", "DestinationArn": arn},
+            "StartMessageMoveTask",
+            f"You must use this format to specify the DestinationArn: {ARN_FORMAT}",
+        )
+        for arn in NO_ARN
+    ),
+    gone("StartMessageMoveTask", SOURCE_GONE, SourceArn=ARN + "gone"),
+    gone("StartMessageMoveTask", SOURCE_GONE, SourceArn="arn:aws:sns:us-east-1:123456789012:dlq"),
+    gone("ListMessageMoveTasks", SOURCE_GONE, SourceArn=ARN + "gone"),
+    gone(
+        "StartMessageMoveTask",
+        "The resource that you specified for the DestinationArn parameter doesn't exist.",
+        SourceArn=ARN + "dlq",
+        DestinationArn=ARN + "gone",
+    ),
+    value(
+        {"SourceArn": ARN + "plain", "DestinationArn": ARN + "small"},
+        "StartMessageMoveTask",
+        "Source queue must be configured as a Dead Letter Queue.",
+    ),
+    value(
+        {"SourceArn": ARN + "dlq", "DestinationArn": ARN + "dlq"},
+        "StartMessageMoveTask",
+        "Source queue arn and destination queue arn cannot be the same.",
+    ),
+    value(
+        {"SourceArn": ARN + "dlq", "DestinationArn": ARN + "plain.fifo"},
+        "StartMessageMoveTask",
+        "The source queue and destination queue must be of the same queue type.",
+    ),
+    *(
+        value(
+            {"SourceArn": ARN + "dlq", "MaxNumberOfMessagesPerSecond": rate},
+            "StartMessageMoveTask",
+            "Value for parameter MaxNumberOfMessagesPerSecond is invalid."
+            " Reason: You must enter a number that's between 1 and 500.",
+        )
+        for rate in (0, 501, -1)
+    ),
+    *(
+        value(
+            {"SourceArn": ARN + "dlq", "MaxResults": count},
+            "ListMessageMoveTasks",
+            "Value for parameter MaxResults is invalid."
+            " Reason: You must enter a number that's between 1 and 10.",
+        )
+        for count in (0, 11, -1)
+    ),
+    *(
+        value({"TaskHandle": handle}, "CancelMessageMoveTask",
+              "Value for parameter TaskHandle is invalid.")
+        for handle in ("foobar", "", "é", "e30=", "W10=", "eyJ0YXNrSWQiOiA1fQ==")
+    ),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: fault.action)
+def test_a_fault_is_answered_with_the_code_status_and_text_of_sqs(prepared, fault):
+    error = prepared.error(fault.action, **fault.parameters)
+
+    assert (error.message, error.query_code, error.status) == (
+        fault.text,
+        fault.code,
+        fault.status,
+    )
+
+
+@pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: fault.action)
+def test_a_refused_request_changes_nothing(prepared, fault):
+    before = prepared.everything()
+    prepared.clock.advance(60)
+
+    prepared.error(fault.action, **fault.parameters)
+
+    assert prepared.everything() == before

@@ -1,0 +1,219 @@
+"""Faults of RedrivePolicy and RedriveAllowPolicy: code, status and exact text."""
+
+from __future__ import annotations
+
+import json
+from typing import Any, NamedTuple
+
+import pytest
+
+
+class Fault(NamedTuple):
+    action: str
+    parameters: dict[str, Any]
+    code: str
+    status: int
+    text: str
+
+
+ARN = "arn:aws:sqs:us-east-1:123456789012:"
+
+R = "Amazon SQS can't create the redrive allow policy. "
+
+
+def value(parameters: dict[str, Any], action: str, text: str) -> Fault:
+    return Fault(action, parameters, "InvalidParameterValue", 400, text)
+
+
+def send(code: str, text: str, *, queue: str = "plain", **parameters: Any) -> Fault:
+    sent = {"QueueUrl": queue, "MessageBody": "body", **parameters}
+    return Fault("SendMessage", sent, code, 400, text)
+
+
+def attribute(text: str, code: str = "InvalidParameterValue", /, **attributes: Any) -> Fault:
+    return send(code, text, MessageAttributes=attributes)
+
+
+def create(code: str, text: str, name: str = "new", **attributes: str) -> Fault:
+    return Fault("CreateQueue", {"QueueName": name, "Attributes": attributes}, code, 400, text)
+
+
+def change(code: str, text: str, queue: str = "plain", **attributes: str) -> Fault:
+    parameters = {"QueueUrl": queue, "Attributes": attributes}
+    return Fault("SetQueueAttributes", parameters, code, 400, text)
+
+
+def redrive(reason: str, policy: object, queue: str = "plain") -> Fault:
+    sent = policy if isinstance(policy, str) else json.dumps(policy)
+    text = f"Value {sent} for parameter RedrivePolicy is invalid. Reason: {reason}"
+    return change("InvalidParameterValue", text, queue, RedrivePolicy=sent)
+
+
+def allow(reason: str, policy: dict[str, Any]) -> Fault:
+    sent = json.dumps(policy)
+    text = f"Value {sent} for parameter RedriveAllowPolicy is invalid. Reason: {R}{reason}"
+    return change("InvalidParameterValue", text, RedriveAllowPolicy=sent)
+
+
+def bad_allow(sent: str) -> Fault:
+    return change(
+        "InvalidAttributeValue",
+        "Invalid value for the parameter RedriveAllowPolicy. Reason: Amazon SQS can't create the"
+        " redrive allow policy, as it’s in an unsupported format.",
+        RedriveAllowPolicy=sent,
+    )
+
+
+TARGET = {"deadLetterTargetArn": ARN + "dlq", "maxReceiveCount": 3}
+
+NOT_A_MAP = (
+    "Invalid value for the parameter RedrivePolicy. Reason: Redrive policy is not a valid JSON map."
+)
+
+FAULTS = [
+    redrive(
+        "Redrive policy does not contain mandatory attribute: deadLetterTargetArn.",
+        {"maxReceiveCount": 3},
+    ),
+    redrive(
+        "Redrive policy does not contain mandatory attribute: maxReceiveCount.",
+        {"deadLetterTargetArn": ARN + "dlq"},
+    ),
+    *(
+        redrive(
+            f"Invalid value for maxReceiveCount: {shown},"
+            " valid values are from 1 to 1000 both inclusive.",
+            TARGET | {"maxReceiveCount": count},
+        )
+        for count, shown in (
+            (0, "0"),
+            (1001, "1001"),
+            (-1, "-1"),
+            ("0", "0"),
+            ("1001", "1001"),
+            ("x", "x"),
+            (True, "true"),
+            (1.5, "1.5"),
+            ([1], "[1]"),
+            ("", ""),
+            ("９", "９"),
+        )
+    ),
+    redrive("Dead letter target does not exist.", TARGET | {"deadLetterTargetArn": ARN + "gone"}),
+    redrive(
+        "Dead letter target does not exist.",
+        TARGET | {"deadLetterTargetArn": ARN.replace("aws:", "aws-cn:", 1) + "dlq"},
+    ),
+    redrive(
+        "Dead letter target does not exist.",
+        TARGET | {"deadLetterTargetArn": ARN.replace("us-east-1", "eu-west-1") + "dlq"},
+    ),
+    redrive(
+        "Dead-letter target owner should be same as the source.",
+        TARGET | {"deadLetterTargetArn": ARN.replace("123456789012", "999999999999") + "dlq"},
+    ),
+    redrive(
+        "Dead-letter queue must be same type of queue as the source..",
+        TARGET | {"deadLetterTargetArn": ARN + "dlq.fifo"},
+    ),
+    redrive(
+        "Dead-letter queue must be same type of queue as the source..", TARGET, queue="plain.fifo"
+    ),
+    *(
+        redrive(
+            "Dead-letter target ARN should be fully qualified ARN.",
+            TARGET | {"deadLetterTargetArn": target},
+        )
+        for target in ("dlq", "http://sqs.test/123456789012/dlq", "arn:aws:sqs:us-east-1::dlq", 5)
+    ),
+    redrive(
+        "Only SQS queues are valid resources for deadLetterTargetArn.",
+        TARGET | {"deadLetterTargetArn": "arn:aws:sns:us-east-1:123456789012:dlq"},
+    ),
+    redrive(
+        "Only following attributes are supported: [maxReceiveCount, deadLetterTargetArn].",
+        TARGET | {"more": 1},
+    ),
+    *(
+        change("InvalidAttributeValue", NOT_A_MAP, RedrivePolicy=text)
+        for text in ("x", "[]", "5", "null", "[" * 100_000)
+    ),
+    redrive(
+        "Queue is not allowed to use the dead-letter target.",
+        TARGET | {"deadLetterTargetArn": ARN + "closed"},
+    ),
+    redrive(
+        "Queue is not allowed to use the dead-letter target.",
+        TARGET | {"deadLetterTargetArn": ARN + "chosen"},
+    ),
+    create(
+        "InvalidParameterValue",
+        f"Value {json.dumps(TARGET)} for parameter RedrivePolicy is invalid."
+        " Reason: Dead-letter queue must be same type of queue as the source..",
+        "new.fifo",
+        FifoQueue="true",
+        RedrivePolicy=json.dumps(TARGET),
+    ),
+    allow(
+        "When you specify the byQueue permission type, you must also specify one or more"
+        " sourceQueueArns values.",
+        {"redrivePermission": "byQueue"},
+    ),
+    allow(
+        "When you specify the byQueue permission type, you must also specify one or more"
+        " sourceQueueArns values.",
+        {"redrivePermission": "byQueue", "sourceQueueArns": []},
+    ),
+    *(
+        allow(
+            "To specify one or more source queue ARNs, you must set redrivePermission to byQueue.",
+            {"redrivePermission": permission, "sourceQueueArns": [ARN + "plain"]},
+        )
+        for permission in ("allowAll", "denyAll")
+    ),
+    allow(
+        "The maximum number of source queue ARNs you can specify is 10.",
+        {
+            "redrivePermission": "byQueue",
+            "sourceQueueArns": [f"{ARN}q{number}" for number in range(11)],
+        },
+    ),
+    *(
+        bad_allow(text)
+        for text in (
+            "x",
+            "[]",
+            "{}",
+            '{"redrivePermission": "some"}',
+            '{"redrivePermission": ["denyAll"]}',
+            '{"redrivePermission": "denyAll", "more": 1}',
+            '{"redrivePermission": "byQueue", "sourceQueueArns": "x"}',
+            '{"redrivePermission": "byQueue", "sourceQueueArns": ["x"]}',
+        )
+    ),
+]
+
+
+def gone(action: str, text: str, **parameters: Any) -> Fault:
+    return Fault(action, parameters, "ResourceNotFoundException", 404, text)
+
+
+@pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: fault.action)
+def test_a_fault_is_answered_with_the_code_status_and_text_of_sqs(prepared, fault):
+    error = prepared.error(fault.action, **fault.parameters)
+
+    assert (error.message, error.query_code, error.status) == (
+        fault.text,
+        fault.code,
+        fault.status,
+    )
+
+
+@pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: fault.action)
+def test_a_refused_request_changes_nothing(prepared, fault):
+    before = prepared.everything()
+    prepared.clock.advance(60)
+
+    prepared.error(fault.action, **fault.parameters)
+
+    assert prepared.everything() == before
