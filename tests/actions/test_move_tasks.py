@@ -134,8 +134,10 @@ def test_only_one_task_runs_for_a_source(orders):
 
     assert (error.query_code, error.message) == (
         "InvalidParameterValue",
-        "There is already a task running. Only one active task is allowed for a source queue arn"
-        " at a given time.",
+        (
+            "There is already a task running. Only one active task is allowed for a source queue"
+            " arn at a given time."
+        ),
     )
     orders.clock.advance(2)
     assert start(orders)

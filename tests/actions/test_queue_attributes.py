@@ -299,15 +299,18 @@ def test_the_empty_text_removes_a_policy(sqs, name, text):
     assert sqs.create("never", **{name: ""})
 
 
+TEN_ARNS = [f"arn:aws:sqs:us-east-1:123456789012:q{number}" for number in range(10)]
+
+
 @pytest.mark.parametrize(
     "policy",
     [
         {"redrivePermission": "allowAll"},
         {"redrivePermission": "denyAll"},
-        {"redrivePermission": "byQueue", "sourceQueueArns": [f"arn:aws:sqs:r:1:q{n}" for n in range(10)]},
+        {"redrivePermission": "byQueue", "sourceQueueArns": TEN_ARNS},
     ],
     ids=lambda policy: policy["redrivePermission"],
-)  # fmt: skip
+)
 def test_a_redrive_allow_policy_is_shown_as_it_was_set(sqs, policy):
     sqs.create("dlq")
 

@@ -316,8 +316,10 @@ def test_a_token_belongs_to_the_request_it_came_from(sqs, change):
 
     assert (error.query_code, error.message) == (
         "InvalidParameterValue",
-        "Invalid NextToken value. If you are passing in NextToken, you must not change the other"
-        " request parameters.",
+        (
+            "Invalid NextToken value. If you are passing in NextToken, you must not change the"
+            " other request parameters."
+        ),
     )
 
 
@@ -344,8 +346,10 @@ def test_a_name_can_be_used_again_a_minute_after_its_queue_was_deleted(sqs):
     assert (error.query_code, error.status, error.message) == (
         "AWS.SimpleQueueService.QueueDeletedRecently",
         400,
-        "You must wait 60 seconds after deleting a queue before you can create another with the"
-        " same name.",
+        (
+            "You must wait 60 seconds after deleting a queue before you can create another with the"
+            " same name."
+        ),
     )
     sqs.clock.advance(0.001)
     assert sqs.create("orders")
