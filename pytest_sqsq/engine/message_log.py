@@ -86,8 +86,8 @@ class MessageLog:
         ``IndexError`` where the slot is dead already.
         """
         message = self._live(i)
-        if self._by_uuid is not None:
-            self._by_uuid.pop(message.message_id, None)
+        # Both indexes are built by now, with the message in: built later they would keep it.
+        self._uuids().pop(message.message_id, None)
         if message.receipt_handle is not None:
             self.clear_in_flight(i)
         self._slots[i] = None
@@ -171,7 +171,8 @@ class MessageLog:
         if len(self._slots) <= WHOLE_COMPACTION_SLOTS:
             self.compact()
         else:
-            self._sweep_read = self._sweep_write = self._first
+            # The dead prefix needs no look, and its slots are given back like all others.
+            self._sweep_read, self._sweep_write = self._first, 0
             self._sweep_step()
         return True
 
@@ -196,7 +197,6 @@ class MessageLog:
         assert self._sweep_read is not None
         read, write = self._sweep_read, self._sweep_write
         end = min(read + COMPACTION_STEP_SLOTS, len(slots))
-        self._first = min(self._first, write)
         for position in range(read, end):
             message = slots[position]
             if message is None:
@@ -206,6 +206,8 @@ class MessageLog:
                 slots[position] = None
                 message.slot = write
             write += 1
+        if write != self._sweep_write:
+            self._first = min(self._first, self._sweep_write)
         self._sweep_read, self._sweep_write = end, write
         if end == len(slots):
             self.dead_count -= len(slots) - write

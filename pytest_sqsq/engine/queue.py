@@ -214,6 +214,9 @@ class Queue:
         elif state == "delayed":
             self.delayed_count -= 1
             self._delays.mark_stale()
+        if len(self._early_starts) and not message.carries_delay:
+            # Only moved messages can be there; to count too many only rebuilds a little early.
+            self._early_starts.mark_stale()
         self.order.left(message, was_ready=was_ready)
         self.log.remove_index(message.slot)
 
