@@ -88,7 +88,7 @@ def test_the_code_of_the_page_runs(page: Path, pytester: pytest.Pytester) -> Non
     )
 
     has_tests = any(
-        re.search(r"^(async )?def test_", block.content, re.MULTILINE) for block in found
+        re.search(r"^\s*(async )?def test_", block.content, re.MULTILINE) for block in found
     )
     assert result.ret == (pytest.ExitCode.OK if has_tests else pytest.ExitCode.NO_TESTS_COLLECTED)
 
