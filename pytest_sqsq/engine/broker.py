@@ -172,6 +172,7 @@ class Broker:
         self._registry.remove(queue, now_ms)
         with self._settler.task_lock:
             self._settler.tasks.forget_source(queue.key)
+        self._settler.task_changed()
         self._wake(woken)
 
     def change_settings(
@@ -347,9 +348,10 @@ class Broker:
     def cancel_move_task(self, task: MoveTask) -> None:
         """End a running task; what was moved stays moved."""
         with self.entry(self.get_queue(task.source)):
+            if not task.is_running:
+                return
             self._write_records([PutMoveTask(task.record()._replace(status="CANCELLED"))])
-            if task.is_running:
-                task.status = "CANCELLED"
+            task.status = "CANCELLED"
         self._settler.task_changed()
 
     def move_tasks(self, source: Queue) -> list[MoveTask]:

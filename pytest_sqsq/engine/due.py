@@ -31,8 +31,11 @@ class DueHeap:
     def publish(self, queue: Queue) -> None:
         """Work out what is next in a queue and tell it; under the queue's lock.  O(log queues)."""
         due_ms = NEVER_MS if queue.deleted else queue.find_next_due_ms()
-        if due_ms == queue.next_due_ms:
-            return
+        if due_ms != queue.next_due_ms:
+            self._tell(queue, due_ms)
+
+    def _tell(self, queue: Queue, due_ms: int) -> None:
+        # Set once, since others read it without a lock: never later than what is due.
         queue.next_due_ms = due_ms
         if due_ms == NEVER_MS:
             return
@@ -77,8 +80,7 @@ class DueHeap:
 
     def keep(self, queue: Queue) -> None:
         """Put a queue's entry back, whether or not its instant changed; under its lock."""
-        queue.next_due_ms = NEVER_MS
-        self.publish(queue)
+        self._tell(queue, NEVER_MS if queue.deleted else queue.find_next_due_ms())
 
     def next_poll_end(self) -> Waiter | None:
         """The parked poll that ends first."""

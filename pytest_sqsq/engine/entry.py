@@ -49,7 +49,8 @@ class Entry:
             if settled and settler.next_task_ms > now_ms:
                 break
             queue.lock.release()
-            if settled:
+            if settler.next_task_ms <= now_ms:
+                # Steps of move tasks touch any queue: each has its own instant among the rest.
                 settler.settle_all(now_ms)
             else:
                 settler.settle_queues(upstream, now_ms)

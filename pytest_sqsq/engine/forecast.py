@@ -16,11 +16,14 @@ def forecast(broker: Broker) -> Event | None:
     due_ms = broker.next_due_ms()
     if due_ms is None:
         return None
+    found: tuple[int, Event] | None = None
     for queue in broker.queues:
         with queue.lock:
             event = _next_in(queue, due_ms, moves_early=broker.dead_letter_on == "tick")
-        if event is not None:
-            return event
+        if event is not None and (found is None or event[0] < found[0]):
+            found = event
+    if found is not None:
+        return found[1]
     for task in broker.running_move_tasks():
         if task.next_step_ms <= due_ms:
             return Event(due_ms, "moved", task.source.name, None, None, {"task_id": task.task_id})
@@ -28,16 +31,17 @@ def forecast(broker: Broker) -> Event | None:
     return None if waiter is None else Event(due_ms, "poll_ended", waiter.queue.key.name)
 
 
-def _next_in(queue: Queue, due_ms: int, *, moves_early: bool) -> Event | None:
+def _next_in(queue: Queue, due_ms: int, *, moves_early: bool) -> tuple[int, Event] | None:
+    """What happens first in a queue at an instant, and the rank of its kind among queues."""
     message = queue.next_expiring()
     if message is not None and queue.expires_at_ms(message) <= due_ms:
-        return Event(due_ms, "expired", queue.key.name, message.message_id, message.body)
+        return 0, Event(due_ms, "expired", queue.key.name, message.message_id, message.body)
     message = queue.next_timeout()
     if message is not None and (message.visible_at_ms or 0) <= due_ms:
         moves = (moves_early or message.move_failed) and queue.is_used_up(message)
         kind: EventKind = "dead_lettered" if moves else "visible"
-        return Event(due_ms, kind, queue.key.name, message.message_id, message.body)
+        return 1, Event(due_ms, kind, queue.key.name, message.message_id, message.body)
     message = queue.next_delay()
     if message is not None and (queue.visible_at_ms(message) or 0) <= due_ms:
-        return Event(due_ms, "visible", queue.key.name, message.message_id, message.body)
+        return 2, Event(due_ms, "visible", queue.key.name, message.message_id, message.body)
     return None

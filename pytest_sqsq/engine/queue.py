@@ -105,6 +105,7 @@ class Queue:
         self._delays = MessageHeap(_delay_key)
         self._early_starts = MessageHeap(_start_key)
         self._latest_start_ms = 0
+        self._checked_ms = now_ms
         self.next_arrival = 0
         self.next_sequence = FIRST_SEQUENCE_NUMBER
 
@@ -161,11 +162,6 @@ class Queue:
         else:
             self.visible_count += 1
         self.order.enter(message)
-
-    def enter_moved(self, message: Message) -> None:
-        """Take in a message that comes from another queue, or anew from this one."""
-        message.carries_delay = False
-        self.enter(message)
 
     def next_sequence_number(self) -> int | None:
         """The number the next message gets; ``None`` on a standard queue."""
@@ -351,6 +347,10 @@ class Queue:
 
     def check(self) -> None:
         """Verify every invariant; ``AssertionError`` names the broken one.  O(n)."""
+        assert self.settled_ms >= self._checked_ms, (
+            f"{self.key}: settled_ms fell from {self._checked_ms} to {self.settled_ms}"
+        )
+        self._checked_ms = self.settled_ms
         self.log.check()
         live = list(self.log.live_messages())
         self.order.check(live)
@@ -369,8 +369,23 @@ class Queue:
             assert not message.moving or message in self.used_up, (
                 f"{self.key}: {message!r} is marked as moving and nobody will move it"
             )
+        self._check_heaps(live)
         assert self.deleted or self.next_due_ms <= self.find_next_due_ms(), (
             f"{self.key}: next_due_ms is {self.next_due_ms}, {self.find_next_due_ms()} is due"
+        )
+
+    def _check_heaps(self, live: list[Message]) -> None:
+        timeouts = {id(message) for message in self._timeouts.messages()}
+        delays = {id(message) for message in self._delays.messages()}
+        for message in live:
+            waiting = {"in_flight": timeouts, "delayed": delays}.get(message.state)
+            assert waiting is None or id(message) in waiting, (
+                f"{self.key}: {message!r} waits for its time and is in no heap"
+            )
+        oldest_ms = min((message.retention_start_ms for message in live), default=None)
+        next_one = self.next_expiring()
+        assert oldest_ms == (None if next_one is None else next_one.retention_start_ms), (
+            f"{self.key}: retention waits for {next_one!r}, there is an older message"
         )
 
 

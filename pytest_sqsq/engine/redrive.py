@@ -43,8 +43,7 @@ def plan_dead_letter_move(source: Queue, message: Message, target: Queue, now_ms
         arriving.sequence_number = target.next_sequence_number()
         arriving.message_deduplication_id = message.message_id
         arriving.retention_start_ms = now_ms
-    arriving.arrival = target.next_arrival
-    return MovePlan(now_ms, message, arriving, target.key)
+    return _planned(message, arriving, target, now_ms)
 
 
 def plan_task_move(message: Message, message_id: str, target: Queue, now_ms: int) -> MovePlan:
@@ -52,7 +51,12 @@ def plan_task_move(message: Message, message_id: str, target: Queue, now_ms: int
     arriving = message.copy_with_id(message_id, now_ms)
     arriving.message_deduplication_id = message.message_deduplication_id
     arriving.sequence_number = target.next_sequence_number()
+    return _planned(message, arriving, target, now_ms)
+
+
+def _planned(message: Message, arriving: Message, target: Queue, now_ms: int) -> MovePlan:
     arriving.arrival = target.next_arrival
+    arriving.carries_delay = False
     return MovePlan(now_ms, message, arriving, target.key)
 
 
@@ -69,5 +73,5 @@ def apply_task_move(plan: MovePlan, source: Queue, target: Queue) -> None:
 
 def _carry(plan: MovePlan, source: Queue, target: Queue) -> None:
     source.leave(plan.message)
-    target.enter_moved(plan.arriving)
+    target.enter(plan.arriving)
     target.journal.record(plan.now_ms, "moved", plan.arriving, {"source_arn": source.arn})

@@ -113,6 +113,8 @@ class Settler:
         for queue in queues:
             with queue.lock:
                 now_ms = self._at(queue, instant_ms)
+                # A message may be too old for the queue it has just been moved to.
+                queue.expire_due(now_ms)
                 woken = self._serve(queue, now_ms) if len(queue.parked) else ()
                 self._due.keep(queue)
             for waiter in woken:
@@ -157,11 +159,13 @@ class Settler:
         with both_locked(source, target):
             now_ms = max(self._at(source, instant_ms), self._at(target, instant_ms))
             due = self._show_until_one_must_move(source, now_ms)
-            if due is not message or source.deleted or _target_arn(source) != target.arn:
+            stale = source.deleted or target.deleted or due is not message
+            if stale or _target_arn(source) != target.arn:
                 return
             plan = plan_dead_letter_move(source, message, target, now_ms)
             if self._written(plan, source):
                 apply_dead_letter_move(plan, source, target)
+                self._due.publish(target)
             else:
                 source.postpone_move(message, now_ms + RETRY_MS)
 
@@ -225,6 +229,7 @@ class Settler:
                 task.fail("ServiceUnavailable")
                 return
             apply_task_move(plan, source, target)
+            self._due.publish(target)
             task.moved += 1
             if task.moved >= task.to_move:
                 task.status = "COMPLETED"
