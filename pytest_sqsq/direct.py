@@ -1,0 +1,80 @@
+"""The in-process transport: a boto3 client whose requests never reach a socket."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any, Protocol, cast
+from urllib.parse import urlsplit
+
+from botocore.awsrequest import AWSResponse
+from botocore.exceptions import ConnectionClosedError
+
+from pytest_sqsq.protocol import HttpRequest, HttpResponse
+
+if TYPE_CHECKING:
+    from botocore.awsrequest import AWSPreparedRequest
+    from botocore.client import BaseClient
+
+    from pytest_sqsq.gateway.gate import RequestGate
+
+
+class Application(Protocol):
+    """What answers requests; never raises."""
+
+    def handle(self, request: HttpRequest) -> HttpResponse: ...
+
+
+def attach(client: BaseClient, application: Application, gate: RequestGate) -> None:
+    """Let ``application`` answer all requests of a boto3 SQS ``client``, in the calling thread.
+
+    Signing, parsing, retries and events stay botocore's own.  An answer that is to be cut off
+    raises ``botocore.exceptions.ConnectionClosedError``, as it would over a socket.
+    """
+
+    def answer(request: AWSPreparedRequest, **_: Any) -> AWSResponse:
+        with gate.request(f"a direct request to {request.url}"):
+            response = application.handle(_request_of(request))
+        if response.cut is not None:
+            raise ConnectionClosedError(endpoint_url=request.url)
+        headers = cast("Any", dict(response.headers))  # any mapping will do
+        return AWSResponse(request.url, response.status, headers, _Body(response.body))
+
+    client.meta.events.register("before-send.sqs", cast("Any", answer))
+
+
+class _Body:
+    """What botocore reads an answer's body from."""
+
+    __slots__ = ("_octets",)
+
+    def __init__(self, octets: bytes) -> None:
+        self._octets = octets
+
+    def stream(self, *_: Any, **__: Any) -> Iterator[bytes]:
+        yield self._octets
+
+
+def _request_of(request: AWSPreparedRequest) -> HttpRequest:
+    url = urlsplit(request.url)
+    headers = {
+        name.lower(): value.decode("latin-1") if isinstance(value, bytes) else value
+        for name, value in cast("Any", request.headers).items()  # declared as text alone
+    }
+    headers.setdefault("host", url.netloc)
+    return HttpRequest(
+        request.method,
+        url.path or "/",
+        url.query,
+        headers,
+        _octets(request.body),
+        transport="direct",
+    )
+
+
+def _octets(body: Any) -> bytes:
+    if isinstance(body, bytes):
+        return body
+    if body is None:
+        return b""
+    content = body.read() if hasattr(body, "read") else body
+    return content.encode() if isinstance(content, str) else bytes(content)

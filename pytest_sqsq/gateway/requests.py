@@ -1,0 +1,180 @@
+"""The log of the requests that clients made."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterator, Mapping
+from threading import Lock
+from typing import Any, NamedTuple
+
+from pytest_sqsq.errors import JournalForgotten
+from pytest_sqsq.models import instant_text
+
+# Bytes of request bodies that the log keeps at most: its count alone would let ten thousand
+# batches of large messages hold gigabytes.
+KEPT_BYTES = 64 * 1024 * 1024
+
+# Requests that a failure text lists.
+LISTED = 20
+
+
+class RequestRecord(NamedTuple):
+    """One answered request.
+
+    ``action`` is ``None`` if the request named none; ``queue`` is the name of the queue it was
+    about, else ``None``; ``account_id`` is the queue's as far as the request names it, else the
+    caller's.  ``parameters`` go by wire name, alike in both protocols.  ``error_code`` is the
+    code that boto3 shows.  ``at_ms`` is the server's clock when the request came;
+    ``duration_ms`` is real time.  ``stale`` marks a queue URL that was not handed out since the
+    last reset.
+    """
+
+    action: str | None
+    queue: str | None
+    account_id: str
+    region: str
+    protocol: str
+    parameters: Mapping[str, Any]
+    status: int
+    error_code: str | None
+    at_ms: int
+    duration_ms: float
+    client_address: str
+    transport: str
+    stale: bool
+
+    def __str__(self) -> str:
+        where = f" on {self.queue!r}" if self.queue is not None else ""
+        answer = f"{self.status}" if self.error_code is None else f"{self.status} {self.error_code}"
+        stale = ", stale queue URL" if self.stale else ""
+        sender = f" from {self.client_address}" if self.client_address else ""
+        return (
+            f"{instant_text(self.at_ms)} {self.action or 'no action'}{where}: {answer}"
+            f" ({self.transport}, {self.protocol}{sender}{stale})"
+        )
+
+
+class RequestLog:
+    """The latest requests, oldest first: at most ``size``, and 64 MiB of request bodies.
+
+    Safe to use from any thread; ``_lock`` guards all fields.  Iterating goes over a snapshot.
+    """
+
+    def __init__(self, size: int = 10_000) -> None:
+        if size < 1:
+            raise ValueError(f"a request log of {size} records cannot hold one")
+        self._size = size
+        self._lock = Lock()
+        self._records: deque[tuple[RequestRecord, int]] = deque()
+        self._bytes = 0
+        self._forgotten = 0
+
+    def append(self, record: RequestRecord, body_bytes: int) -> None:
+        """Add a record of a request with a body of ``body_bytes``.  O(1) amortised."""
+        with self._lock:
+            self._records.append((record, body_bytes))
+            self._bytes += body_bytes
+            while len(self._records) > self._size or self._bytes > KEPT_BYTES:
+                self._bytes -= self._records.popleft()[1]
+                self._forgotten += 1
+
+    @property
+    def forgotten(self) -> int:
+        """How many records were dropped since the log was last cleared."""
+        return self._forgotten
+
+    def __len__(self) -> int:
+        return len(self._records)
+
+    def __iter__(self) -> Iterator[RequestRecord]:
+        with self._lock:
+            records = [record for record, _ in self._records]
+        return iter(records)
+
+    def clear(self) -> None:
+        """Forget everything."""
+        with self._lock:
+            self._records.clear()
+            self._bytes = 0
+            self._forgotten = 0
+
+    def calls(
+        self, action: str | None = None, queue: str | None = None
+    ) -> tuple[RequestRecord, ...]:
+        """The requests of ``action`` and about ``queue`` (name, URL or ARN), oldest first."""
+        name = None if queue is None else _queue_name(queue)
+        return tuple(
+            record
+            for record in self
+            if (action is None or record.action == action)
+            and (name is None or record.queue == name)
+        )
+
+    def assert_called(
+        self, action: str, times: int | None = None, queue: str | None = None
+    ) -> tuple[RequestRecord, ...]:
+        """Assert that ``action`` was requested, exactly ``times`` if given; returns the requests.
+
+        Failed requests and retries count as any other.  Raises ``AssertionError`` listing what
+        was requested, and :class:`JournalForgotten` if dropped records could change the outcome.
+        """
+        __tracebackhide__ = True
+        found = self.calls(action, queue)
+        wanted = bool(found) if times is None else len(found) == times
+        if self._forgotten and not (times is None and wanted) and not _exceeds(found, times):
+            raise self._forgotten_error(action)
+        if not wanted:
+            expected = "" if times is None else f" {_times(times)}"
+            raise AssertionError(
+                f"expected {action}{_on(queue)} to be requested{expected},"
+                f" but it was {_requested(len(found))}\n{self._listing()}"
+            )
+        return found
+
+    def assert_not_called(self, action: str, queue: str | None = None) -> None:
+        """Assert that ``action`` was never requested; raises as :meth:`assert_called` does."""
+        __tracebackhide__ = True
+        if self.calls(action, queue):
+            found = len(self.calls(action, queue))
+            raise AssertionError(
+                f"expected no request of {action}{_on(queue)},"
+                f" but it was {_requested(found)}\n{self._listing()}"
+            )
+        if self._forgotten:
+            raise self._forgotten_error(action)
+
+    def _forgotten_error(self, action: str) -> JournalForgotten:
+        return JournalForgotten(
+            f"cannot tell how often {action} was requested: the request log has dropped its"
+            f" {self._forgotten} oldest records; raise request_log_size, or clear() the log"
+            " before the part that matters"
+        )
+
+    def _listing(self) -> str:
+        records = list(self)
+        if not records:
+            return "no request was logged"
+        shown = records[-LISTED:]
+        which = "" if len(shown) == len(records) else f", the last {len(shown)} of which are"
+        count = "1 request was" if len(records) == 1 else f"{len(records)} requests were"
+        return f"{count} logged{which}:\n" + "\n".join(f"  {record}" for record in shown)
+
+
+def _queue_name(queue: str) -> str:
+    return queue.rsplit("/", 1)[-1].rsplit(":", 1)[-1]
+
+
+def _exceeds(found: tuple[RequestRecord, ...], times: int | None) -> bool:
+    return times is not None and len(found) > times
+
+
+def _on(queue: str | None) -> str:
+    return "" if queue is None else f" on {_queue_name(queue)!r}"
+
+
+def _times(count: int) -> str:
+    return {1: "once", 2: "twice"}.get(count, f"{count} times")
+
+
+def _requested(count: int) -> str:
+    return "not requested" if count == 0 else f"requested {_times(count)}"
