@@ -6,6 +6,7 @@ seconds since the test's start, which is when the clock started.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Sequence
 from difflib import SequenceMatcher
 
@@ -16,8 +17,8 @@ from pytest_sqsq.testing.stories import Story
 
 LISTED_MESSAGES = 10
 LISTED_EVENTS = 12
-COMPARED_MESSAGES = 1_000
-COMPARED_CHARACTERS = 500
+COMPARED_MESSAGES = 200
+COMPARED_CHARACTERS = 200
 
 
 def plural(count: int, noun: str) -> str:
@@ -25,6 +26,18 @@ def plural(count: int, noun: str) -> str:
     if count == 0:
         return f"no {noun}"
     return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
+
+
+def there_are(count: int) -> str:
+    """``there is none``, ``there is 1``, ``there are 2``."""
+    if count == 0:
+        return "there is none"
+    return "there is 1" if count == 1 else f"there are {count}"
+
+
+def times(count: int) -> str:
+    """``once``, ``2 times``."""
+    return "once" if count == 1 else f"{count} times"
 
 
 def seconds_text(milliseconds: int) -> str:
@@ -83,7 +96,7 @@ def message_lines(views: Sequence[MessageView], look: Look, total: int) -> list[
 def message_line(view: MessageView, look: Look) -> str:
     """A message's body, state and number of receives."""
     if view.slot is None:
-        standing = view.why_not_deliverable or "gone"
+        standing = _departure_text(view, look)
     elif view.visible_at_ms is not None:
         standing = f"{STATE_NAMES[view.state]} until {offset_text(view.visible_at_ms, look)}"
     else:
@@ -103,7 +116,7 @@ def event_lines(events: Sequence[Event], look: Look) -> list[str]:
     left_out = len(events) - LISTED_EVENTS
     lines = [f"… {plural(left_out, 'event')} before"] if left_out > 0 else []
     lines += (
-        f"{offset_text(event.at_ms, look)} {_event_text(event, look)}"
+        f"{offset_text(event.at_ms, look)} {event_text(event, look)}"
         for event in events[-LISTED_EVENTS:]
     )
     return lines
@@ -125,11 +138,12 @@ def _gone_views(look: Look) -> Iterator[MessageView]:
 
 
 def _closeness(criteria: Criteria, view: MessageView) -> tuple[int, float]:
-    ratio = 0.0
     if isinstance(criteria.body, str):
-        wanted = criteria.body[:COMPARED_CHARACTERS]
-        ratio = SequenceMatcher(None, wanted, view.body[:COMPARED_CHARACTERS]).ratio()
-    return -len(criteria.differences(view)), ratio
+        wanted = criteria.body
+    else:
+        wanted = "" if criteria.json is None else json.dumps(criteria.json, default=str)
+    texts = (wanted[:COMPARED_CHARACTERS], view.body[:COMPARED_CHARACTERS])
+    return -len(criteria.differences(view)), SequenceMatcher(None, *texts).ratio()
 
 
 def _closest_lines(criteria: Criteria, view: MessageView, look: Look) -> Iterator[str]:
@@ -143,12 +157,19 @@ def _closest_lines(criteria: Criteria, view: MessageView, look: Look) -> Iterato
 
 
 def _received_text(view: MessageView) -> str:
-    if view.receive_count == 0:
-        return "never received"
-    return "received once" if view.receive_count == 1 else f"received {view.receive_count} times"
+    return f"received {times(view.receive_count)}" if view.receive_count else "never received"
 
 
-def _event_text(event: Event, look: Look) -> str:
+def _departure_text(view: MessageView, look: Look) -> str:
+    story = look.stories.get(view.message_id)
+    departure = story.departure if story is not None else None
+    if departure is None:
+        return "gone"
+    return f"{event_text(departure, look)} at {offset_text(departure.at_ms, look)}"
+
+
+def event_text(event: Event, look: Look) -> str:
+    """What happened, without when and to what."""
     detail = event.detail
     until = detail.get("visible_at_ms", detail.get("delayed_until_ms"))
     ending = f" until {offset_text(until, look)}" if isinstance(until, int) else ""
@@ -156,6 +177,7 @@ def _event_text(event: Event, look: Look) -> str:
         "sent": f"sent, delayed{ending}" if ending else "sent",
         "received": f"received #{detail.get('receive_count')}, in flight{ending}",
         "visibility_changed": f"visibility changed, in flight{ending}",
+        "deduplicated": "sent again and dropped as a duplicate",
         "returned": "given back by its consumer",
         "dead_lettered": f"dead-lettered to {arn_name(detail.get('target_arn'))!r}",
         "moved": (
@@ -173,15 +195,15 @@ def arn_name(arn: object) -> str:
     return str(arn) if key is None else key.name
 
 
-def story_lines(stories: Sequence[Story], look: Look) -> list[str]:
-    """One line for each message of the journal: its body and what happened to it last."""
+def happening_lines(events: Sequence[Event], look: Look) -> list[str]:
+    """One line for each event with the body it happened to, at most :data:`LISTED_EVENTS`."""
     lines = [
-        f"{shortened(story.body)!r} {_event_text(story.events[-1], look)}"
-        f" at {offset_text(story.events[-1].at_ms, look)}"
-        for story in stories[:LISTED_MESSAGES]
+        f"{offset_text(event.at_ms, look)} {shortened(event.body or '')!r}"
+        f" {event_text(event, look)}"
+        for event in events[:LISTED_EVENTS]
     ]
-    if len(stories) > len(lines):
-        lines.append(f"… and {len(stories) - len(lines)} more")
+    if len(events) > len(lines):
+        lines.append(f"… and {plural(len(events) - len(lines), 'event')} more")
     return lines
 
 

@@ -6,12 +6,15 @@ from collections.abc import Callable, Sequence
 
 from pytest_sqsq.errors import QueueDoesNotExist
 from pytest_sqsq.models import Event, EventKind, MessageView, QueueKey
-from pytest_sqsq.testing.failures import failure_text, plural, story_lines
-from pytest_sqsq.testing.hints import find_hint
+from pytest_sqsq.testing.failures import failure_text, happening_lines
+from pytest_sqsq.testing.failures import times as times_text
+from pytest_sqsq.testing.hints import find_hint, find_time_hint
 from pytest_sqsq.testing.looks import Look, take_look
 from pytest_sqsq.testing.matching import Criteria
 from pytest_sqsq.testing.stories import Story
 from pytest_sqsq.testing.world import World
+
+EventsOf = Callable[[Story], tuple[Event, ...]]
 
 
 def assert_happened(
@@ -20,7 +23,7 @@ def assert_happened(
     criteria: Criteria,
     *,
     what: str,
-    events_of: Callable[[Story], tuple[Event, ...]],
+    events_of: EventsOf,
     times: int | None = None,
 ) -> MessageView | None:
     """``events_of`` gives ``times`` events over all matching messages, or any without.
@@ -29,13 +32,24 @@ def assert_happened(
     """
     __tracebackhide__ = True
     look = take_look(world, key, criteria)
-    found = [s for s in look.stories.values() if events_of(s) and criteria.accepts_body(s.body)]
+    found = matching_stories(look, criteria, events_of)
     total = sum(len(events_of(story)) for story in found)
-    expected = expected_text(criteria, what, times)
+    subject = criteria.phrase(0 if times == 0 else None)
+    often = f" {times_text(times)} in all" if times else ""
+    expected = f"{subject} to be {what}{often}"
     if is_met(total, times, look, expected):
         return look.view_of(found[0]) if found else None
+    if found:
+        raise AssertionError(surplus_text(expected, look, what, found, events_of))
+    hint = find_time_hint(criteria, look) if what == "received" else None
     raise AssertionError(
-        unmet_text(world, criteria, look, expected=expected, total=total, found=found)
+        failure_text(
+            expected,
+            look,
+            found="it did not happen",
+            criteria=criteria,
+            hint=hint or find_hint(world, criteria, look),
+        )
     )
 
 
@@ -45,28 +59,22 @@ def assert_never(
     """No event of these kinds has happened to a matching message."""
     __tracebackhide__ = True
     look = take_look(world, key, criteria)
-    expected = expected_text(criteria, what, 0)
-    found = [e for e in look.events if e.kind in kinds and criteria.accepts_body(e.body or "")]
+    expected = f"{criteria.phrase(0)} to be {what}"
+    found = matching_stories(look, criteria, lambda story: story.of_kind(*kinds))
     if found:
-        ids = dict.fromkeys(event.message_id for event in found if event.message_id is not None)
-        stories = [look.stories[message_id] for message_id in ids]
         raise AssertionError(
-            failure_text(
-                expected,
-                look,
-                found=f"it happened {plural(len(found), 'time')}",
-                listed=(what, story_lines(stories, look)) if stories else None,
-            )
+            surplus_text(expected, look, what, found, lambda story: story.of_kind(*kinds))
         )
     look.require_whole_journal(f"expected {expected} on {key.name!r}")
 
 
-def expected_text(criteria: Criteria, what: str, times: int | None) -> str:
-    """``a message with body 'a' to be received 2 times``."""
-    if times == 0:
-        return f"no message{criteria.describe()} to be {what}"
-    often = "" if times is None else f" {plural(times, 'time')} in all"
-    return f"a message{criteria.describe()} to be {what}{often}"
+def matching_stories(look: Look, criteria: Criteria, events_of: EventsOf) -> list[Story]:
+    """The messages to which it happened, oldest first."""
+    return [
+        story
+        for story in look.stories.values()
+        if events_of(story) and criteria.accepts_body(story.body)
+    ]
 
 
 def is_met(found: int, wanted: int | None, look: Look, expected: str) -> bool:
@@ -75,36 +83,24 @@ def is_met(found: int, wanted: int | None, look: Look, expected: str) -> bool:
     Raises ``JournalForgotten`` where forgotten events might decide otherwise: they can only add
     to what was found.
     """
-    if wanted is None:
-        enough = found > 0
-        if not enough:
-            look.require_whole_journal(f"expected {expected} on {look.key.name!r}")
-        return enough
-    if found <= wanted:
+    is_open = found == 0 if wanted is None else found <= wanted
+    if is_open:
         look.require_whole_journal(f"expected {expected} on {look.key.name!r}")
-    return found == wanted
+    return found > 0 if wanted is None else found == wanted
 
 
-def unmet_text(
-    world: World,
-    criteria: Criteria,
-    look: Look,
-    *,
-    expected: str,
-    total: int,
-    found: Sequence[Story],
+def surplus_text(
+    expected: str, look: Look, what: str, found: Sequence[Story], events_of: EventsOf
 ) -> str:
-    """The text for a count that is not met, by ``total`` events of the messages ``found``."""
-    if found:
-        happened = f"it happened {plural(total, 'time')}"
-        listed = ("matching", story_lines(found, look))
-        return failure_text(expected, look, found=happened, listed=listed)
+    """The text for what happened too often or not often enough, with all of its events."""
+    events = sorted(
+        (event for story in found for event in events_of(story)), key=lambda event: event.at_ms
+    )
     return failure_text(
         expected,
         look,
-        found="it did not happen",
-        criteria=criteria,
-        hint=find_hint(world, criteria, look),
+        found=f"it happened {times_text(len(events))}",
+        listed=(what, happening_lines(events, look)),
     )
 
 

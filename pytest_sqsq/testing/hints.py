@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pytest_sqsq.errors import QueueDoesNotExist
 from pytest_sqsq.models import MessageView
-from pytest_sqsq.testing.failures import offset_text, seconds_text
+from pytest_sqsq.testing.failures import event_text, offset_text, seconds_text, times
 from pytest_sqsq.testing.looks import Look, take_look
 from pytest_sqsq.testing.matching import STATE_NAMES, Criteria, json_difference, parse_json
 from pytest_sqsq.testing.world import World
@@ -12,11 +12,13 @@ from pytest_sqsq.testing.world import World
 
 def find_hint(world: World, criteria: Criteria, look: Look) -> str | None:
     """The first hint that applies to an assertion that found too few messages."""
+    anyhow = _without_state(criteria)
+    if any(anyhow.matches(view) for view in look.views):
+        return find_time_hint(criteria, look) if criteria.state == "visible" else None
     return (
-        _state_hint(criteria, look)
-        or _departure_hint(criteria, look)
+        _departure_hint(criteria, look)
         or _same_json_hint(criteria, look)
-        or _other_queue_hint(world, criteria, look)
+        or _other_queue_hint(world, anyhow, look)
     )
 
 
@@ -29,25 +31,36 @@ def time_left(view: MessageView, now_ms: int) -> str | None:
     return f"{STATE_NAMES[view.state]} for {left} more {unit}: advance({left})"
 
 
-def _state_hint(criteria: Criteria, look: Look) -> str | None:
-    if criteria.state is None:
-        return None
+def find_time_hint(criteria: Criteria, look: Look) -> str | None:
+    """When a matching message that nobody can receive now becomes visible."""
     anyhow = _without_state(criteria)
     for view in look.views:
-        if view.state != criteria.state and anyhow.matches(view):
+        left = time_left(view, look.now_ms)
+        if left is not None and anyhow.matches(view):
+            return left
+    return None
+
+
+def find_dead_letter_hint(world: World, criteria: Criteria, look: Look) -> str | None:
+    """What a matching message lacks to be dead-lettered."""
+    policy = world.broker.get_queue(look.key).settings.redrive_policy
+    if policy is None:
+        return f"{look.key.name!r} has no redrive policy"
+    for view in look.views:
+        if criteria.matches(view):
             left = time_left(view, look.now_ms)
-            if left is not None and criteria.state == "visible":
-                return left
+            return f"received {view.receive_count} of {times(policy.max_receive_count)}" + (
+                "" if left is None else f"; {left}"
+            )
     return None
 
 
 def _departure_hint(criteria: Criteria, look: Look) -> str | None:
     for story in reversed(tuple(look.stories.values())):
         departure = story.departure
-        if departure is None or not criteria.accepts_body(story.body):
-            continue
-        what = "dead-lettered" if departure.kind == "dead_lettered" else departure.kind
-        return f"such a message was here and was {what} at {offset_text(departure.at_ms, look)}"
+        if departure is not None and criteria.accepts_body(story.body):
+            what = event_text(departure, look)
+            return f"such a message was {what} at {offset_text(departure.at_ms, look)}"
     return None
 
 
@@ -59,13 +72,16 @@ def _same_json_hint(criteria: Criteria, look: Look) -> str | None:
         return None
     for view in look.views:
         is_json, actual = parse_json(view.body)
-        if is_json and json_difference(wanted, actual, exact=True) is None:
+        if (
+            is_json
+            and view.body != criteria.body
+            and json_difference(wanted, actual, exact=True) is None
+        ):
             return "a body of the same JSON is there, written differently: use json= for body="
     return None
 
 
-def _other_queue_hint(world: World, criteria: Criteria, look: Look) -> str | None:
-    anyhow = _without_state(criteria)
+def _other_queue_hint(world: World, anyhow: Criteria, look: Look) -> str | None:
     if anyhow == Criteria():
         return None
     for queue in world.broker.queues:

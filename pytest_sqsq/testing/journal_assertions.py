@@ -5,17 +5,19 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Literal, overload
 
-from pytest_sqsq.models import MessageView, QueueKey
+from pytest_sqsq.models import Event, MessageView, QueueKey
 from pytest_sqsq.testing.failures import body_lines, failure_text, plural
 from pytest_sqsq.testing.happenings import (
     assert_happened,
     assert_never,
     is_met,
+    matching_stories,
     moved_view,
-    unmet_text,
+    surplus_text,
 )
+from pytest_sqsq.testing.hints import find_dead_letter_hint, find_hint
 from pytest_sqsq.testing.looks import Look, take_look
-from pytest_sqsq.testing.matching import BodyMatcher, Criteria
+from pytest_sqsq.testing.matching import BodyMatcher, Criteria, shortened
 from pytest_sqsq.testing.stories import Story, is_arrival
 from pytest_sqsq.testing.world import World
 
@@ -182,19 +184,10 @@ class JournalAssertions:
         __tracebackhide__ = True
         criteria = Criteria(body=body, json=json, exact=exact)
         look = take_look(self._world, self.key, criteria)
-        found = [
-            story
-            for story in look.stories.values()
-            if story.of_kind("dead_lettered") and criteria.accepts_body(story.body)
-        ]
-        number = "at least 1 message" if count is None else plural(count, "message")
-        expected = f"{number}{criteria.describe()} to be dead-lettered"
+        found = matching_stories(look, criteria, _dead_letterings)
+        expected = f"{criteria.phrase(count)} to be dead-lettered"
         if not is_met(len(found), count, look, expected):
-            raise AssertionError(
-                unmet_text(
-                    self._world, criteria, look, expected=expected, total=len(found), found=found
-                )
-            )
+            raise AssertionError(_undead_text(self._world, criteria, look, expected, found))
         views = tuple(moved_view(self._world, look, story) for story in found)
         return views[0] if count == 1 else views
 
@@ -232,6 +225,24 @@ class JournalAssertions:
         assert_never(self._world, self.key, Criteria(), "sent", ["sent", "deduplicated"])
 
 
+def _dead_letterings(story: Story) -> tuple[Event, ...]:
+    return story.of_kind("dead_lettered")
+
+
+def _undead_text(
+    world: World, criteria: Criteria, look: Look, expected: str, found: Sequence[Story]
+) -> str:
+    if found:
+        return surplus_text(expected, look, "dead-lettered", found, _dead_letterings)
+    return failure_text(
+        expected,
+        look,
+        found="it did not happen",
+        criteria=criteria,
+        hint=find_dead_letter_hint(world, criteria, look) or find_hint(world, criteria, look),
+    )
+
+
 def _longest_start(wanted: Sequence[Criteria], came: Sequence[Story]) -> list[Story]:
     found: list[Story] = []
     for story in came:
@@ -247,11 +258,11 @@ def _order_text(
     look: Look,
     by: str,
 ) -> str:
-    missing = wanted[len(found)].describe().removeprefix(" with ")
-    where = f"after {found[-1].body!r}" if found else "at all"
+    missing = wanted[len(found)].phrase(0)
+    where = f" after {shortened(found[-1].body)!r}" if found else ""
     return failure_text(
         f"{plural(len(wanted), 'message')} in the order given",
         look,
-        found=f"{missing} did not come {where}",
+        found=f"{missing} came{where}",
         listed=(f"order of {by}", body_lines(came)) if came else None,
     )

@@ -61,17 +61,22 @@ class Criteria:
         """All in which the message differs, one text each."""
         return tuple(self._differences(view))
 
-    def describe(self) -> str:
-        """The criteria as they follow a noun: ``" with body 'a', in flight"``, or nothing."""
+    def phrase(self, count: int | None) -> str:
+        """``2 visible messages with body 'a'``; ``None`` for at least one."""
+        number = {None: "at least 1", 0: "no"}.get(count, str(count))
+        noun = "message" if count in {None, 0, 1} else "messages"
+        named = {
+            None: noun,
+            "visible": f"visible {noun}",
+            "in_flight": f"{noun} in flight",
+            "delayed": f"delayed {noun}",
+        }[self.state]
         wanted = [text for text in (self._body_wanted(), self._json_wanted()) if text]
         if self.attributes is not None:
             wanted.append(f"attributes {dict(self.attributes)!r}")
-        text = " with " + " and ".join(wanted) if wanted else ""
-        if self.group_id is not None:
-            text += f" in group {self.group_id!r}"
-        if self.state is not None:
-            text += f", {STATE_NAMES[self.state]}," if text else f" {STATE_NAMES[self.state]}"
-        return text
+        with_what = " with " + " and ".join(wanted) if wanted else ""
+        group = "" if self.group_id is None else f" in group {self.group_id!r}"
+        return f"{number} {named}{with_what}{group}"
 
     def _body_wanted(self) -> str | None:
         if self.body is None:

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Literal, overload
 
 from pytest_sqsq.models import MessageState, MessageView, QueueKey
 from pytest_sqsq.testing.failures import (
-    counts_text,
     failure_text,
     message_lines,
-    plural,
     seconds_text,
+    there_are,
 )
 from pytest_sqsq.testing.hints import find_hint, time_left
 from pytest_sqsq.testing.looks import Look, take_look
@@ -37,7 +36,7 @@ class StateAssertions:
                 failure_text(
                     "no message",
                     look,
-                    found=f"there {_are(look.live_count)}",
+                    found=there_are(look.live_count),
                     listed=("there", message_lines(look.views, look, look.live_count)),
                 )
             )
@@ -69,7 +68,6 @@ class StateAssertions:
                 failure_text(
                     expected,
                     look,
-                    found="there is " + counts_text(look.visible, look.in_flight, look.delayed),
                     listed=_listing(look),
                 )
             )
@@ -159,12 +157,6 @@ class StateAssertions:
         return _assert_waiting(self._world, self.key, criteria, for_seconds)
 
 
-def wanted_text(count: int | None, criteria: Criteria) -> str:
-    """``2 messages with body 'a', in flight,`` as a failure begins."""
-    number = "at least 1 message" if count is None else plural(count, "message")
-    return number + criteria.describe()
-
-
 def _assert_waiting(
     world: World, key: QueueKey, criteria: Criteria, for_seconds: float
 ) -> MessageView:
@@ -175,36 +167,32 @@ def _assert_waiting(
     for view in found:
         if view.visible_at_ms is not None and view.visible_at_ms >= least_ms:
             return view
-    expected = wanted_text(None, criteria)
+    expected = criteria.phrase(None)
     if for_seconds:
-        expected += f" for at least {seconds_text(round(for_seconds * 1000))} more seconds,"
+        expected += f" for at least {seconds_text(round(for_seconds * 1000))} more seconds"
     if found:
         latest = max(found, key=lambda view: view.visible_at_ms or 0)
         reason = f"the longest is {(time_left(latest, look.now_ms) or '').partition(':')[0]}"
         hint = None
     else:
-        reason, hint = "there is none", find_hint(world, criteria, look)
+        reason, hint = there_are(0), find_hint(world, criteria, look)
     raise AssertionError(failure_text(expected, look, found=reason, criteria=criteria, hint=hint))
 
 
 def _contains_text(
-    world: World,
-    criteria: Criteria,
-    look: Look,
-    count: int | None,
-    found: tuple[MessageView, ...],
+    world: World, criteria: Criteria, look: Look, count: int | None, found: Sequence[MessageView]
 ) -> str:
-    expected = wanted_text(count, criteria)
-    if count is not None and len(found) > count:
+    if found:
         listed = ("found", message_lines(found, look, len(found)))
-        return failure_text(expected, look, found=f"there {_are(len(found))}", listed=listed)
+        return failure_text(
+            criteria.phrase(count), look, found=there_are(len(found)), listed=listed
+        )
     return failure_text(
-        expected,
+        criteria.phrase(count),
         look,
-        found=f"there {_are(len(found))}",
-        listed=("found", message_lines(found, look, len(found))) if found else None,
-        criteria=None if found else criteria,
-        hint=find_hint(world, criteria, look) if not found else None,
+        found=there_are(0),
+        criteria=criteria,
+        hint=find_hint(world, criteria, look),
     )
 
 
@@ -212,9 +200,3 @@ def _listing(look: Look) -> tuple[str, list[str]] | None:
     if not look.live_count:
         return None
     return "there", message_lines(look.views, look, look.live_count)
-
-
-def _are(count: int) -> str:
-    if count == 0:
-        return "is none"
-    return "is 1" if count == 1 else f"are {count}"

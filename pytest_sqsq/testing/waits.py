@@ -14,7 +14,7 @@ from pytest_sqsq.clock import monotonic
 from pytest_sqsq.errors import QueueDoesNotExist, WaitTimeout
 from pytest_sqsq.models import Event, MessageState, MessageView, QueueKey
 from pytest_sqsq.testing.awaiting import is_loop_running
-from pytest_sqsq.testing.failures import clock_line, counts_text, plural, seconds_text
+from pytest_sqsq.testing.failures import clock_line, counts_text, plural, seconds_text, there_are
 from pytest_sqsq.testing.looks import take_look
 from pytest_sqsq.testing.matching import BodyMatcher, Criteria
 from pytest_sqsq.testing.world import World
@@ -111,10 +111,7 @@ def wait_for(
         attempt,
         timeout,
         twin="wait_for",
-        describe=lambda: (
-            f"{plural(count, 'message')}{criteria.describe()} on {key.name!r};"
-            f" there {_are(len(matching()))}"
-        ),
+        describe=lambda: f"{criteria.phrase(count)} on {key.name!r}; {there_are(len(matching()))}",
         key=key,
     )
 
@@ -264,9 +261,3 @@ def _count_pollers(world: World, key: QueueKey | None) -> int:
     queue = world.broker.get_queue(key)
     with world.broker.entry(queue):
         return queue.statistics().parked_polls
-
-
-def _are(count: int) -> str:
-    if count == 0:
-        return "is none"
-    return "is 1" if count == 1 else f"are {count}"
