@@ -115,7 +115,7 @@ class Option:
             raise ValueError(f"{self.name}: {error}") from None
         if not accepted:
             raise ValueError(f"{self.name} must be {self.kind.wanted}, not {value!r}")
-        if value in self.later or ... in self.later:
+        if value != self.default and (value in self.later or ... in self.later):
             raise ValueError(f"{self.name}={value!r} is not available yet")
         return value
 

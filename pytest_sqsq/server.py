@@ -27,6 +27,7 @@ from pytest_sqsq.scheduler import Scheduler
 from pytest_sqsq.stack import Stack
 from pytest_sqsq.testing import QueueProbe, Session, waits
 from pytest_sqsq.testing.queues import create_queue, find_key
+from pytest_sqsq.testing.report import world_report
 
 if TYPE_CHECKING:
     from types import TracebackType
@@ -214,6 +215,10 @@ class SqsServer:
     # Reaching it
 
     @property
+    def is_running(self) -> bool:
+        return self._http is not None
+
+    @property
     def options(self) -> ServerOptions:
         """All options in force; a copy."""
         return cast("ServerOptions", dict(self._options))
@@ -243,19 +248,26 @@ class SqsServer:
         ``transport="direct"`` calls the server in this process, without a socket.  Other
         arguments are those of ``boto3.client``; an access key id of 12 digits is an account.
         """
-        if transport not in ("http", "direct"):
-            raise ValueError(f"transport must be 'http' or 'direct', not {transport!r}")
         client = clients.client(self.url, self._options["region"], boto3_arguments)
+        self._connect(client, transport)
+        return client
+
+    def resource(
+        self, *, transport: Literal["http", "direct"] = "http", **boto3_arguments: Any
+    ) -> SQSServiceResource:
+        """A boto3 SQS resource of this server; arguments as for ``client``."""
+        resource = clients.resource(self.url, self._options["region"], boto3_arguments)
+        self._connect(resource.meta.client, transport)
+        return resource
+
+    def _connect(self, client: SQSClient, transport: Literal["http", "direct"]) -> None:
         if transport == "direct":
             from pytest_sqsq import direct
 
             direct.attach(client, self, self._gate)
             self._direct_clients.add(client)
-        return client
-
-    def resource(self, **boto3_arguments: Any) -> SQSServiceResource:
-        """A boto3 SQS resource of this server; arguments as for ``client``."""
-        return clients.resource(self.url, self._options["region"], boto3_arguments)
+        elif transport != "http":
+            raise ValueError(f"transport must be 'http' or 'direct', not {transport!r}")
 
     def handle(self, request: HttpRequest) -> HttpResponse:
         """The answer to a request of a client without a socket; inside ``gate.request()``."""
@@ -355,6 +367,10 @@ class SqsServer:
         """
         self.raise_failures()
         self.broker.check()
+
+    def report(self) -> str:
+        """The queues, their first messages and the last requests, for people to read; bounded."""
+        return world_report(self, tuple(self.requests), self._options["seed"])
 
     def wait_until(self, predicate: Callable[[], object], timeout: float = 5.0) -> None:
         """Wait until ``predicate()`` is true; ``WaitTimeout`` after ``timeout`` real seconds."""

@@ -23,6 +23,10 @@ T = TypeVar("T")
 
 DEFAULT_TIMEOUT = 5.0
 
+# What changed while a predicate was asked may have been its own requests, so it is no reason to
+# ask again at once, and it may have been something else, so it is one to ask again soon.
+ASK_AGAIN_SECONDS = 0.02
+
 
 def wait_until(
     world: World, predicate: Callable[[], object], timeout: float = DEFAULT_TIMEOUT
@@ -150,7 +154,7 @@ def _wait(
     traffic = world.traffic
 
     def stir(_: Event) -> None:
-        traffic.stir()
+        traffic.note_change()
 
     world.broker.add_listener(stir)
     try:
@@ -160,15 +164,17 @@ def _wait(
             result = attempt()
             if result is not None:
                 return result
-            if traffic.changes != seen:
-                continue
-            if needs_clients and _is_stuck(world):
+            stuck = needs_clients and _is_stuck(world)
+            latest = traffic.changes
+            if stuck and latest == seen:
                 raise WaitTimeout(_text(world, f"waiting for {describe()}", "cannot end", key))
             left = end - monotonic()
             if left <= 0:
                 waited = f"waited {seconds_text(round(timeout * 1000))} s for {describe()}"
                 raise WaitTimeout(_text(world, waited, None, key))
-            traffic.wait_for_change(seen, _until_due(world, left))
+            if latest != seen:
+                left = min(left, ASK_AGAIN_SECONDS)
+            traffic.wait_for_change(latest, _until_due(world, left))
     finally:
         world.broker.remove_listener(stir)
 

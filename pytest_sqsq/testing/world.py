@@ -21,12 +21,12 @@ class Traffic(Protocol):
 
     @property
     def changes(self) -> int:
-        """Rises whenever a request begins, ends, parks or wakes, and with each ``stir``."""
+        """Rises whenever a request begins, ends, parks or wakes, and with each ``note_change``."""
 
     def wait_for_change(self, since: int, timeout: float | None) -> int:
         """Block until ``changes`` differs from ``since``, or ``timeout`` real seconds."""
 
-    def stir(self) -> None:
+    def note_change(self) -> None:
         """Count as a change something that happened elsewhere; does not block."""
 
 

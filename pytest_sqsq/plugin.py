@@ -1,0 +1,385 @@
+"""The pytest plugin: options, fixtures, and what a report shows.
+
+Loaded into every run of whoever has the package installed, so it imports nothing that only a
+run with a server needs.  Loading it takes the reading of real time that all clocks go by.
+"""
+
+from __future__ import annotations
+
+import argparse
+import re
+from collections.abc import Callable, Generator, Iterator, Mapping
+from contextlib import ExitStack, closing
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from pytest_sqsq.options import PLUGIN_OPTIONS, Option, checked, plugin_options
+
+if TYPE_CHECKING:
+    from types_boto3_sqs import SQSClient, SQSServiceResource
+
+    from pytest_sqsq.options import PluginOptions
+    from pytest_sqsq.server import SqsServer
+    from pytest_sqsq.shared import Endpoint, SharedServer
+    from pytest_sqsq.testing import QueueProbe
+
+MakeServer = Callable[..., "SqsServer"]
+
+QUEUE_NAME_LENGTH = 80
+DIGEST_LENGTH = 8
+
+
+class _Run:
+    """One test run: the options given for all of it, and its server."""
+
+    def __init__(self, given: Mapping[str, Any]) -> None:
+        self.given = given
+        self.options = plugin_options(given)
+        self._shared: SharedServer | None = None
+
+    @property
+    def shared(self) -> SharedServer:
+        if self._shared is None:
+            from pytest_sqsq.shared import SharedServer
+
+            self._shared = SharedServer(self.options)
+        return self._shared
+
+    def close(self) -> None:
+        if self._shared is not None:
+            self._shared.stop()
+
+
+_RUN = pytest.StashKey[_Run]()
+_OPTIONS = pytest.StashKey["PluginOptions"]()
+_SERVERS = pytest.StashKey["list[SqsServer]"]()
+
+
+# Options
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    group = parser.getgroup("sqsq", "SQS server")
+    for option in PLUGIN_OPTIONS.values():
+        text = f"{option.help} (default: {option.default!r})"
+        parser.addini(f"sqsq_{option.name}", text, type=_ini_type(option), default=None)
+        flag = f"--sqsq-{option.name.replace('_', '-')}"
+        if isinstance(option.default, bool):
+            group.addoption(
+                flag, action=argparse.BooleanOptionalAction, default=None, help=option.help
+            )
+        else:
+            group.addoption(flag, default=None, metavar=option.name.upper(), help=text)
+
+
+def _ini_type(option: Option) -> Any:
+    if isinstance(option.default, bool):
+        return "bool"
+    if option.kind.from_text in (int, float) and pytest.version_tuple >= (8, 4):
+        return option.kind.from_text.__name__
+    return "string"
+
+
+def _given_options(config: pytest.Config) -> dict[str, Any]:
+    """The options that the configuration and the command line give, the latter winning."""
+    given = {}
+    for name, option in PLUGIN_OPTIONS.items():
+        try:
+            value = config.getini(f"sqsq_{name}")
+            value = config.getoption(f"sqsq_{name}") if _is_on_command_line(config, name) else value
+            if value is not None:
+                given[name] = option.parse(value) if isinstance(value, str) else option.check(value)
+        except (ValueError, TypeError) as error:
+            raise pytest.UsageError(f"sqsq: {error}") from None
+    return given
+
+
+def _is_on_command_line(config: pytest.Config, name: str) -> bool:
+    return config.getoption(f"sqsq_{name}") is not None
+
+
+def _marker_options(node: pytest.Item) -> dict[str, Any]:
+    """The options of a test's markers, the closest winning; ``UsageError`` for a bad one."""
+    options: dict[str, Any] = {}
+    for mark in reversed(list(node.iter_markers("sqsq"))):
+        try:
+            if mark.args:
+                raise TypeError("the marker takes keyword arguments only")
+            options.update(checked(mark.kwargs, PLUGIN_OPTIONS))
+            for name in mark.kwargs:
+                if not PLUGIN_OPTIONS[name].per_test:
+                    raise ValueError(f"{name} holds for a whole run and cannot be in a marker")
+        except (ValueError, TypeError) as error:
+            raise pytest.UsageError(f"{node.nodeid}: @pytest.mark.sqsq: {error}") from None
+    return options
+
+
+def _options_of(node: pytest.Item) -> PluginOptions:
+    if _OPTIONS not in node.stash:
+        run = node.config.stash[_RUN]
+        node.stash[_OPTIONS] = plugin_options(run.given, _marker_options(node))
+    return node.stash[_OPTIONS]
+
+
+# Hooks
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    signature = ", ".join(
+        f"{name}={option.default!r}" for name, option in PLUGIN_OPTIONS.items() if option.per_test
+    )
+    config.addinivalue_line(
+        "markers", f"sqsq({signature}): options of the SQS server for this test"
+    )
+    config.stash[_RUN] = _Run(_given_options(config))
+
+
+def pytest_unconfigure(config: pytest.Config) -> None:
+    run = config.stash.get(_RUN, None)
+    if run is not None:
+        run.close()
+
+
+def pytest_report_header(config: pytest.Config) -> str | None:
+    given = config.stash[_RUN].given
+    return "sqsq: " + ", ".join(f"{name}={given[name]}" for name in given) if given else None
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        if item.get_closest_marker("sqsq") is not None:
+            _options_of(item)
+        names: list[str] | None = getattr(item, "fixturenames", None)
+        if names is not None and not _SHARED_FIXTURES.isdisjoint(names):
+            # What empties the server at the end of a class or module is set up before anything
+            # that might use the server there, so that it comes last at the end.
+            reset = _options_of(item)["reset"]
+            if reset not in ("test", "never"):
+                names.insert(0, f"_sqsq_end_of_{reset}")
+            if "sqsq_server" not in names:
+                names.append("sqsq_server")
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(
+    item: pytest.Item,
+) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    report = yield
+    servers = item.stash.get(_SERVERS, None)
+    if servers and report.when != "teardown":
+        wanted = _options_of(item)["report"]
+        if wanted == "always" or (wanted == "failed" and report.failed):
+            report.sections += [_section(server) for server in servers]
+    return report
+
+
+def _section(server: SqsServer) -> tuple[str, str]:
+    title = "SQS server"
+    try:
+        title = f"SQS server {server.url}"
+        return title, server.report()
+    except Exception as error:  # noqa: BLE001 - a report must never break the run
+        return title, f"the report could not be made: {error!r}"
+
+
+# Fixtures.  Each has a name that begins with sqsq_ beside the plain one, which other plugins
+# and test suites may shadow.
+
+
+@pytest.fixture
+def sqsq_server(request: pytest.FixtureRequest) -> Iterator[SqsServer]:
+    """The SQS server of the run, empty at the start of the test."""
+    from pytest_sqsq.shared import surroundings
+
+    node: pytest.Item = request.node
+    options = _options_of(node)
+    shared = node.config.stash[_RUN].shared
+    server = shared.lend(options)
+    node.stash.setdefault(_SERVERS, []).append(server)
+    with surroundings(server, options):
+        yield server
+        try:
+            _look_for_failures(server, options)
+        finally:
+            if options["reset"] == "test":
+                shared.empty(options)
+
+
+def _look_for_failures(server: SqsServer, options: PluginOptions) -> None:
+    if options["check"]:
+        server.check()
+    else:
+        server.raise_failures()
+
+
+@pytest.fixture
+def sqs_server(sqsq_server: SqsServer) -> SqsServer:
+    """The SQS server of the run, empty at the start of the test."""
+    return sqsq_server
+
+
+def _client(server: SqsServer, node: pytest.Item) -> Iterator[SQSClient]:
+    with closing(server.client(transport=_options_of(node)["transport"])) as client:
+        yield client
+
+
+@pytest.fixture
+def sqs_client(sqs_server: SqsServer, request: pytest.FixtureRequest) -> Iterator[SQSClient]:
+    """A boto3 SQS client of the server."""
+    yield from _client(sqs_server, request.node)
+
+
+@pytest.fixture
+def sqsq_client(sqsq_server: SqsServer, request: pytest.FixtureRequest) -> Iterator[SQSClient]:
+    """A boto3 SQS client of the server."""
+    yield from _client(sqsq_server, request.node)
+
+
+def _resource(server: SqsServer, node: pytest.Item) -> Iterator[SQSServiceResource]:
+    resource = server.resource(transport=_options_of(node)["transport"])
+    with closing(resource.meta.client):
+        yield resource
+
+
+@pytest.fixture
+def sqs_resource(
+    sqs_server: SqsServer, request: pytest.FixtureRequest
+) -> Iterator[SQSServiceResource]:
+    """A boto3 SQS resource of the server."""
+    yield from _resource(sqs_server, request.node)
+
+
+@pytest.fixture
+def sqsq_resource(
+    sqsq_server: SqsServer, request: pytest.FixtureRequest
+) -> Iterator[SQSServiceResource]:
+    """A boto3 SQS resource of the server."""
+    yield from _resource(sqsq_server, request.node)
+
+
+def _queue(server: SqsServer, node: pytest.Item) -> QueueProbe:
+    return server.create_queue(_queue_name(node.name))
+
+
+def _fifo_queue(server: SqsServer, node: pytest.Item) -> QueueProbe:
+    return server.create_queue(
+        _queue_name(node.name, ".fifo"), attributes={"ContentBasedDeduplication": True}
+    )
+
+
+def _queue_name(test: str, suffix: str = "") -> str:
+    name = re.sub(r"[^A-Za-z0-9_-]+", "-", test).strip("-")
+    length = QUEUE_NAME_LENGTH - len(suffix)
+    if len(name) > length:
+        import hashlib
+
+        digest = hashlib.sha256(test.encode()).hexdigest()[:DIGEST_LENGTH]
+        name = f"{name[: length - DIGEST_LENGTH - 1]}-{digest}"
+    return name + suffix
+
+
+@pytest.fixture
+def sqs_queue(sqs_server: SqsServer, request: pytest.FixtureRequest) -> QueueProbe:
+    """A standard queue, named after the test."""
+    return _queue(sqs_server, request.node)
+
+
+@pytest.fixture
+def sqsq_queue(sqsq_server: SqsServer, request: pytest.FixtureRequest) -> QueueProbe:
+    """A standard queue, named after the test."""
+    return _queue(sqsq_server, request.node)
+
+
+@pytest.fixture
+def sqs_fifo_queue(sqs_server: SqsServer, request: pytest.FixtureRequest) -> QueueProbe:
+    """A FIFO queue with content-based deduplication, named after the test."""
+    return _fifo_queue(sqs_server, request.node)
+
+
+@pytest.fixture
+def sqsq_fifo_queue(sqsq_server: SqsServer, request: pytest.FixtureRequest) -> QueueProbe:
+    """A FIFO queue with content-based deduplication, named after the test."""
+    return _fifo_queue(sqsq_server, request.node)
+
+
+@pytest.fixture(scope="session")
+def sqsq_endpoint(request: pytest.FixtureRequest) -> Endpoint:
+    """Where the server of the run listens, for session-scoped fixtures of the application."""
+    return request.config.stash[_RUN].shared.endpoint
+
+
+@pytest.fixture(scope="session")
+def sqs_endpoint(sqsq_endpoint: Endpoint) -> Endpoint:
+    """Where the server of the run listens, for session-scoped fixtures of the application."""
+    return sqsq_endpoint
+
+
+def _maker(options: PluginOptions, servers: list[SqsServer]) -> Iterator[MakeServer]:
+    from pytest_sqsq.server import SqsServer
+    from pytest_sqsq.shared import of_server
+
+    with ExitStack() as stack:
+
+        def make(**arguments: Any) -> SqsServer:
+            server = stack.enter_context(SqsServer(**{**of_server(options), **arguments}))
+            server.timeout_factor = options["timeout_factor"]
+            stack.callback(_look_for_failures, server, options)
+            servers.append(server)
+            return server
+
+        yield make
+
+
+@pytest.fixture
+def make_sqsq_server(request: pytest.FixtureRequest) -> Iterator[MakeServer]:
+    """Makes started servers of their own, which are stopped after the test."""
+    node: pytest.Item = request.node
+    yield from _maker(_options_of(node), node.stash.setdefault(_SERVERS, []))
+
+
+@pytest.fixture
+def make_sqs_server(make_sqsq_server: MakeServer) -> MakeServer:
+    """Makes started servers of their own, which are stopped after the test."""
+    return make_sqsq_server
+
+
+@pytest.fixture(scope="session")
+def sqsq_server_factory(request: pytest.FixtureRequest) -> Iterator[MakeServer]:
+    """Makes started servers of their own, which are stopped at the end of the session."""
+    yield from _maker(request.config.stash[_RUN].options, [])
+
+
+@pytest.fixture(scope="session")
+def sqs_server_factory(sqsq_server_factory: MakeServer) -> MakeServer:
+    """Makes started servers of their own, which are stopped at the end of the session."""
+    return sqsq_server_factory
+
+
+_SHARED_FIXTURES = frozenset(
+    f"{prefix}_{what}"
+    for prefix in ("sqs", "sqsq")
+    for what in ("server", "client", "resource", "queue", "fifo_queue", "endpoint")
+)
+
+
+def _emptied_afterwards(request: pytest.FixtureRequest) -> Iterator[None]:
+    run = request.config.stash[_RUN]
+    yield
+    run.shared.empty(run.options)
+
+
+@pytest.fixture(scope="class")
+def _sqsq_end_of_class(request: pytest.FixtureRequest) -> Iterator[None]:
+    yield from _emptied_afterwards(request)
+
+
+@pytest.fixture(scope="module")
+def _sqsq_end_of_module(request: pytest.FixtureRequest) -> Iterator[None]:
+    yield from _emptied_afterwards(request)
+
+
+@pytest.fixture(scope="session")
+def _sqsq_end_of_session(request: pytest.FixtureRequest) -> Iterator[None]:
+    yield from _emptied_afterwards(request)

@@ -1,0 +1,152 @@
+"""The one server of a test run: started on first use, and handed from test to test."""
+
+from __future__ import annotations
+
+import sys
+import warnings
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
+
+from pytest_sqsq.environment import apply, endpoint_variables, variables
+from pytest_sqsq.options import LISTENER_OPTIONS, SERVER_OPTIONS, PluginOptions, ServerOptions
+
+if TYPE_CHECKING:
+    from pytest_sqsq.server import SqsServer
+
+
+class Endpoint(NamedTuple):
+    """Where the server of the run listens; ``environment`` leads a process to it."""
+
+    url: str
+    port: int
+    environment: Mapping[str, str]
+
+
+class SharedServer:
+    """Starts the run's server on first use, and gives it to each test with that test's options.
+
+    ``options`` are those of the whole run.
+    """
+
+    def __init__(self, options: PluginOptions) -> None:
+        self.options = options
+        self._server: SqsServer | None = None
+
+    @property
+    def running(self) -> SqsServer | None:
+        """The server, if a test or a session fixture has needed it."""
+        return self._server
+
+    @property
+    def endpoint(self) -> Endpoint:
+        """Where it listens; starts it."""
+        server = self._started(self.options)
+        return Endpoint(server.url, server.port, server.environment)
+
+    def lend(self, options: PluginOptions) -> SqsServer:
+        """The server with a test's options; emptied if it had other ones.
+
+        Raises ``ServerStartError`` and what a store raises that cannot be opened.
+        """
+        server = self._started(options)
+        wanted = of_server(options)
+        if any(server.options[name] != value for name, value in wanted.items()):  # type: ignore[literal-required]
+            server.configure(**cast("ServerOptions", wanted))
+        server.timeout_factor = options["timeout_factor"]
+        return server
+
+    def _started(self, options: PluginOptions) -> SqsServer:
+        if self._server is None:
+            self._server = self._new_server(options, self.options["port"])
+        elif not self._server.is_running:
+            # A test has stopped it; the clients that others hold know its port.
+            self._server = self._new_server(options, self._server.port)
+        return self._server
+
+    def _new_server(self, options: PluginOptions, port: int) -> SqsServer:
+        from pytest_sqsq.server import SqsServer
+
+        listener = {"host": self.options["host"], "port": port}
+        limit = {"max_connections": self.options["max_connections"]}
+        return SqsServer(**{**of_server(options), **listener, **limit}).start()
+
+    def empty(self, options: PluginOptions) -> None:
+        """Empty the server at the end of a test, or of what ``reset`` names.
+
+        Consumers that still poll are reported first, as ``leftover`` says.
+        """
+        server = self._server
+        if server is None:
+            return
+        try:
+            self._report_leftovers(server, options)
+        finally:
+            server.reset()
+
+    def _report_leftovers(self, server: SqsServer, options: PluginOptions) -> None:
+        text = leftover_text(server)
+        if text is None or options["leftover"] == "ignore":
+            return
+        from pytest_sqsq.errors import LeftoverConsumerWarning
+
+        if options["leftover"] == "error":
+            raise LeftoverConsumerWarning(text)
+        warnings.warn(text, LeftoverConsumerWarning, stacklevel=2)
+
+    def stop(self) -> None:
+        """Stop the server, if there is one."""
+        server, self._server = self._server, None
+        if server is not None:
+            server.stop()
+
+
+def of_server(options: PluginOptions) -> dict[str, Any]:
+    """The options of a server that has no say in where it listens."""
+    return {
+        name: options[name]  # type: ignore[literal-required]
+        for name in SERVER_OPTIONS
+        if name not in LISTENER_OPTIONS
+    }
+
+
+def leftover_text(server: SqsServer) -> str | None:
+    """Who still polls, and on which queues; ``None`` if nobody does."""
+    queues = [probe for probe in server.queues if probe.statistics.parked_polls]
+    if not queues:
+        return None
+    names = ", ".join(repr(probe.name) for probe in queues)
+    addresses = ", ".join(each.address for each in server.connections if each.busy)
+    return (
+        f"a consumer is still polling {names} after its test ended"
+        f" ({addresses or 'in this process, without a socket'});"
+        " stop it before the test ends, or set sqsq_leftover"
+    )
+
+
+@contextmanager
+def surroundings(server: SqsServer, options: PluginOptions) -> Iterator[None]:
+    """The environment of a test, put back afterwards; boto3's default session is set aside."""
+    region = options["region"]
+    match options["environment"]:
+        case "test":
+            undo = apply(variables(server.url, region))
+        case "endpoint":
+            undo = apply(endpoint_variables(server.url))
+        case _:
+            yield
+            return
+    default_session = _swap_default_session(None)
+    try:
+        yield
+    finally:
+        _swap_default_session(default_session)
+        apply(undo)
+
+
+def _swap_default_session(session: Any) -> Any:
+    boto3 = sys.modules.get("boto3")
+    if boto3 is None:
+        return None
+    aside, boto3.DEFAULT_SESSION = boto3.DEFAULT_SESSION, session  # type: ignore[attr-defined]
+    return aside
