@@ -5,8 +5,9 @@ from __future__ import annotations
 import re
 from collections import deque
 from collections.abc import Callable, Mapping
-from random import Random
+from itertools import count
 from typing import TYPE_CHECKING, Any
+from uuid import uuid4
 
 from pytest_sqsq.actions import ActionContext, perform
 from pytest_sqsq.actions.addresses import key_of_url
@@ -38,14 +39,14 @@ KEPT_HOSTS = 100
 _HOST = re.compile(r"[A-Za-z0-9.:\-\[\]_]{1,255}")
 _ACCOUNT = re.compile(r"[0-9]{12}")
 
-# Not the seeded generator: request ids differ between runs, as AWS's do.
-_random = Random()
+# Not from the seeded generator: request ids differ between runs, as AWS's do.
+_RUN = str(uuid4())[:24]
+_numbers = count(1)
 
 
 def new_request_id() -> str:
-    """A random id in the form of a UUID."""
-    digits = f"{_random.getrandbits(128):032x}"
-    return f"{digits[:8]}-{digits[8:12]}-{digits[12:16]}-{digits[16:20]}-{digits[20:]}"
+    """An id in the form of a UUID; random for the process, then counted."""
+    return f"{_RUN}{next(_numbers):012x}"
 
 
 class Gateway:

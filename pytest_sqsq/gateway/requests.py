@@ -65,17 +65,20 @@ class RequestLog:
             raise ValueError(f"a request log of {size} records cannot hold one")
         self._size = size
         self._lock = Lock()
-        self._records: deque[tuple[RequestRecord, int]] = deque()
+        self._records: deque[RequestRecord] = deque()
+        self._sizes: deque[int] = deque()  # body bytes of each record
         self._bytes = 0
         self._forgotten = 0
 
     def append(self, record: RequestRecord, body_bytes: int) -> None:
         """Add a record of a request with a body of ``body_bytes``.  O(1) amortised."""
         with self._lock:
-            self._records.append((record, body_bytes))
+            self._records.append(record)
+            self._sizes.append(body_bytes)
             self._bytes += body_bytes
             while len(self._records) > self._size or self._bytes > KEPT_BYTES:
-                self._bytes -= self._records.popleft()[1]
+                self._records.popleft()
+                self._bytes -= self._sizes.popleft()
                 self._forgotten += 1
 
     @property
@@ -88,13 +91,13 @@ class RequestLog:
 
     def __iter__(self) -> Iterator[RequestRecord]:
         with self._lock:
-            records = [record for record, _ in self._records]
-        return iter(records)
+            return iter(list(self._records))
 
     def clear(self) -> None:
         """Forget everything."""
         with self._lock:
             self._records.clear()
+            self._sizes.clear()
             self._bytes = 0
             self._forgotten = 0
 

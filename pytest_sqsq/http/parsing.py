@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from functools import lru_cache
 
 from pytest_sqsq.errors import MalformedInput, RequestEntityTooLarge
 
@@ -53,11 +54,7 @@ def parse_head(octets: bytes) -> Head:
     method, target, version = _request_line(lines[0])
     headers: dict[str, str] = {}
     for line in lines[1:]:
-        name, colon, value = line.partition(":")
-        name = name.lower()
-        value = value.strip(" \t")
-        if not colon or not _TOKEN.fullmatch(name):
-            raise MalformedInput("The request holds a malformed header line.")
+        name, value = _header(line)
         if name in headers:
             value = _joined(name, headers[name], value)
         headers[name] = value
@@ -77,6 +74,16 @@ def parse_head(octets: bytes) -> Head:
     )
 
 
+@lru_cache(maxsize=512)
+def _header(line: str) -> tuple[str, str]:
+    # Cached: a client sends most of its header lines again and again.
+    name, colon, value = line.partition(":")
+    if not colon or not _TOKEN.fullmatch(name):
+        raise MalformedInput("The request holds a malformed header line.")
+    return name.lower(), value.strip(" \t")
+
+
+@lru_cache(maxsize=512)
 def _request_line(line: str) -> tuple[str, str, str]:
     parts = line.split(" ")
     if len(parts) != 3 or not _TOKEN.fullmatch(parts[0]) or not parts[1]:

@@ -61,6 +61,7 @@ class WorkerPool:
     def _work(self, job: Job | None) -> None:
         while job is not None:
             job()
+            job = None  # an idle thread keeps no connection alive
             with self._lock:
                 if self._stopped:
                     break
