@@ -80,7 +80,7 @@ class MoveTaskList:
     def add(self, task: MoveTask) -> None:
         known = self._by_source.setdefault(task.source, [])
         ended = [other for other in known if not other.is_running]
-        for other in ended[: len(ended) - ENDED_TASKS_KEPT + 1]:
+        for other in ended[: max(0, len(ended) - ENDED_TASKS_KEPT + 1)]:
             known.remove(other)
         known.append(task)
 

@@ -367,7 +367,7 @@ def test_in_a_fifo_queue_the_rest_of_a_batch_stays_behind_its_first(either) -> N
     queue = world.queue("orders.fifo", dead_letters=dead, max_receive_count=2)
     world.send(queue, "a", "b")
     assert world.bodies(queue, 10, timeout=0) == ["a", "b"]
-    (a, b) = world.receive(queue, 10, timeout=10)
+    (a, _b) = world.receive(queue, 10, timeout=10)
     world.change(queue, a, 100)
     world.advance(10)
     assert world.bodies(queue) == []

@@ -268,7 +268,7 @@ def test_the_visibility_of_one_receive_ends_12_hours_after_it(world, name: str) 
 
 
 def test_the_12_hours_count_from_the_latest_receive(world) -> None:
-    queue, delivery = one_received(world, "orders", message_retention_period=1_209_600)
+    queue, _delivery = one_received(world, "orders", message_retention_period=1_209_600)
     world.advance(HOURS_12)
     (again,) = world.receive(queue)
     assert world.change(queue, again, HOURS_12) is None

@@ -307,7 +307,7 @@ def test_what_is_written_for_a_message_is_what_holds_afterwards(stored, store) -
     dead = stored.queue("dead.fifo")
     queue = stored.queue("orders.fifo", dead_letters=dead, visibility_timeout=30)
     stored.send(queue, *"abcd")
-    a, b, c = stored.receive(queue, 3)
+    a, b, _c = stored.receive(queue, 3)
     stored.change(queue, b, 90)
     stored.delete(queue, a)
     stored.advance(30)
