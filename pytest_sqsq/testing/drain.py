@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any, Literal
 
 from pytest_sqsq.errors import ClockModeError, WaitTimeout
+from pytest_sqsq.limits import MAX_RECEIVE_COUNT
 from pytest_sqsq.models import MessageView, QueueKey
 from pytest_sqsq.testing.acting import receive
 from pytest_sqsq.testing.awaiting import Caller
@@ -19,8 +21,10 @@ from pytest_sqsq.timeline import MILLISECOND, duration_ms
 Until = Literal["empty"] | timedelta | int
 Handler = Callable[[MessageView], Any] | Callable[[Any, Any], Any]
 
-ROUNDS_AT_ONE_INSTANT = 10_000
-"""So many batches in a row without a deletion, at one instant, will go on for ever."""
+DEFAULT_BATCH_SIZE = 10
+
+FAILURES_AT_ONE_INSTANT = MAX_RECEIVE_COUNT.high
+"""A message that failed so often without time passing is not even dead-lettered any more."""
 
 COUNT_LIMIT_MS = 14 * 86_400_000
 """No message lives longer, so by then everything has come that is on its way now."""
@@ -56,23 +60,30 @@ class Drain:
         until: Until,
         advance: bool,
         lambda_events: bool,
-        batch_size: int,
+        batch_size: int | None,
         context: object,
         raise_errors: bool,
-        report_batch_item_failures: bool,
+        report_batch_item_failures: bool | None,
     ) -> None:
+        if not lambda_events and (batch_size, context, report_batch_item_failures) != (None,) * 3:
+            raise TypeError(
+                "batch_size, context and report_batch_item_failures are for lambda_events=True"
+            )
         self._world = world
         self._key = key
         self._handler: Callable[..., Any] = handler
         self._advance = advance
         self._lambda_events = lambda_events
-        self._batch_size = batch_size
+        self._batch_size = DEFAULT_BATCH_SIZE if batch_size is None else batch_size
         self._context = context
         self._raise_errors = raise_errors
-        self._report = report_batch_item_failures
+        self._report = report_batch_item_failures is not False
         self._caller = Caller()
         self._invocations = self._deleted = self._failed = 0
         self._errors: list[Exception] = []
+        # Failures of each message at the present instant.
+        self._failing: Counter[str] = Counter()
+        self._failing_ms = world.clock.now_ms
         self._wanted = _wanted_count(until)
         self._started_ms = world.clock.now_ms
         self._end_ms = (
@@ -105,21 +116,12 @@ class Drain:
     def _work_off_what_is_there(self) -> bool:
         """Batches until none is left to deliver, or enough was done; whether there was any."""
         any_work = False
-        rounds, instant_ms, deleted = 0, self._world.clock.now_ms, self._deleted
         while not self._is_enough():
             invocation = self._one_batch()
             if invocation is None:
                 break
             any_work = True
             self._count(invocation)
-            if (self._world.clock.now_ms, self._deleted) != (instant_ms, deleted):
-                rounds, instant_ms, deleted = 0, self._world.clock.now_ms, self._deleted
-            rounds += 1
-            if rounds > ROUNDS_AT_ONE_INSTANT:
-                raise RuntimeError(
-                    f"drain of {self._key.name!r}: the handler failed {rounds} times in a row"
-                    " while the clock stood still; does the queue have a visibility timeout of 0?"
-                )
         return any_work
 
     def _one_batch(self) -> LambdaInvocation | None:
@@ -164,6 +166,21 @@ class Drain:
         self._failed += len(invocation.failed)
         if invocation.error is not None:
             self._errors.append(invocation.error)
+        self._check_progress(invocation.failed)
+
+    def _check_progress(self, failed: Sequence[MessageView]) -> None:
+        now_ms = self._world.clock.now_ms
+        if now_ms != self._failing_ms:
+            self._failing.clear()
+            self._failing_ms = now_ms
+        self._failing.update(view.message_id for view in failed)
+        for view in failed:
+            if self._failing[view.message_id] > FAILURES_AT_ONE_INSTANT:
+                raise RuntimeError(
+                    f"drain of {self._key.name!r}: the handler failed"
+                    f" {FAILURES_AT_ONE_INSTANT} times on {view.body!r} while the clock stood"
+                    " still; a visibility timeout of 0 brings a message back at once"
+                )
 
     def _is_enough(self) -> bool:
         if self._wanted is not None:
@@ -202,7 +219,7 @@ class Drain:
         return (
             f"drain of {self._key.name!r}: {plural(self._deleted, 'message')} deleted of the"
             f" {self._wanted} asked for, and {why};"
-            f" {plural(self._failed, 'delivery')} failed\n"
+            f" {plural(self._failed, 'failure')}\n"
             f"  {clock_line(clock.now_ms, clock.started_ms)}"
         )
 

@@ -288,16 +288,16 @@ class QueueProbe(StateAssertions, JournalAssertions):
         until: Literal["empty"] | timedelta | int = "empty",
         advance: bool = True,
         lambda_events: bool = False,
-        batch_size: int = 10,
+        batch_size: int | None = None,
         context: object = None,
         raise_errors: bool = False,
-        report_batch_item_failures: bool = True,
+        report_batch_item_failures: bool | None = None,
     ) -> DrainReport:
         """Work the queue off, advancing the clock over timeouts and delays.
 
         The handler gets a ``MessageView``: returning deletes the message, raising leaves it to
-        its visibility timeout.  With ``lambda_events`` it gets event and context, as in
-        ``invoke_lambda``, which the last three and ``batch_size`` are for.  ``until`` ends the
+        its visibility timeout.  With ``lambda_events`` it gets event and context, and the
+        arguments of ``invoke_lambda`` may be given, with the same defaults.  ``until`` ends the
         drain when no message is left in any state, after a span of virtual time, or after that
         many deletions; ``WaitTimeout`` if so many cannot be had.  ``advance=False`` handles only
         what can be delivered now.  ``ClockModeError`` for ``advance`` in system mode.
