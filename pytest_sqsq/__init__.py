@@ -24,14 +24,25 @@ if TYPE_CHECKING:
     from .gateway.requests import RequestLog, RequestRecord
     from .models import Event, MessageView, QueueStatistics
     from .server import SqsServer
-    from .testing import QueueProbe
+    from .testing import (
+        DrainReport,
+        LambdaContext,
+        LambdaInvocation,
+        MalformedResponse,
+        QueueProbe,
+        Session,
+    )
 
 _HOMES = {
     "Clock": "clock",
     "ClockModeError": "errors",
+    "DrainReport": "testing",
     "Event": "models",
     "JournalForgotten": "errors",
+    "LambdaContext": "testing",
+    "LambdaInvocation": "testing",
     "LeftoverConsumerWarning": "errors",
+    "MalformedResponse": "testing",
     "MessageView": "models",
     "QueueNotFound": "errors",
     "QueueProbe": "testing",
@@ -39,6 +50,7 @@ _HOMES = {
     "RequestLog": "gateway.requests",
     "RequestRecord": "gateway.requests",
     "ServerStartError": "errors",
+    "Session": "testing",
     "SqsServer": "server",
     "StoreInUse": "errors",
     "UnusedFaultWarning": "errors",
@@ -48,9 +60,13 @@ _HOMES = {
 __all__ = [
     "Clock",
     "ClockModeError",
+    "DrainReport",
     "Event",
     "JournalForgotten",
+    "LambdaContext",
+    "LambdaInvocation",
     "LeftoverConsumerWarning",
+    "MalformedResponse",
     "MessageView",
     "QueueNotFound",
     "QueueProbe",
@@ -58,6 +74,7 @@ __all__ = [
     "RequestLog",
     "RequestRecord",
     "ServerStartError",
+    "Session",
     "SqsServer",
     "StoreInUse",
     "UnusedFaultWarning",

@@ -55,7 +55,7 @@ class Caller:
         if is_loop_running():
             from concurrent.futures import ThreadPoolExecutor
 
-            self._thread = ThreadPoolExecutor(1, "sqsq-handler")
+            self._thread = ThreadPoolExecutor(1, "handler")
         self._runner = Runner()
 
     def _on_loop_thread(self, function: Callable[..., Any], *arguments: Any) -> Any:

@@ -2,11 +2,13 @@
 
 A wait wakes on changes: on each event of the engine and whenever a request begins, ends, parks
 or wakes.  It fails at once where nothing can change any more: with a frozen clock, nothing due,
-no request open and no client connected or parked.
+no request open, no client connected or parked, and no other thread in this process that might
+be a consumer about to connect.
 """
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
 from typing import TypeVar
 
@@ -22,6 +24,9 @@ from pytest_sqsq.testing.world import World
 T = TypeVar("T")
 
 DEFAULT_TIMEOUT = 5.0
+
+OWN_THREADS = "sqsq-"
+"""How the names of a server's own threads begin."""
 
 # What changed while a predicate was asked may have been its own requests, so it is no reason to
 # ask again at once, and it may have been something else, so it is one to ask again soon.
@@ -190,6 +195,14 @@ def _is_stuck(world: World) -> bool:
         and world.traffic.open_count == 0
         and world.broker.parked_polls == 0
         and world.connected_clients == 0
+        and not _is_other_code_running()
+    )
+
+
+def _is_other_code_running() -> bool:
+    return any(
+        thread is not threading.current_thread() and not thread.name.startswith(OWN_THREADS)
+        for thread in threading.enumerate()
     )
 
 

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from pytest_sqsq import SqsServer
 from pytest_sqsq.errors import WaitTimeout
 from pytest_sqsq.gateway.gate import RequestGate
 from pytest_sqsq.models import ReceiveRequest
@@ -228,10 +229,30 @@ def test_whoever_may_change_something_keeps_a_wait_from_failing_at_once(
         assert refusal() == "waited 0 s"
     park(world, queue)
     assert refusal() == "waited 0 s"
+    world.broker.end_polls(world.clock.now_ms + 20_000)
+    assert refusal() == "waiting"
 
     live = make_world("live").queue("orders")
     with pytest.raises(WaitTimeout, match=r"^waited 0 s for 1 message with body 'a' on 'orders'"):
         live.wait_for("a", timeout=0)
+
+
+def test_a_thread_that_has_yet_to_connect_keeps_a_wait_from_failing_at_once(
+    world: Any, queue: Any
+) -> None:
+    world.connected_clients = 0
+    with meanwhile(lambda: queue.send("a")) as start:
+        with pytest.raises(WaitTimeout, match=r"^waited 0 s for 1 message"):
+            queue.wait_for("a", timeout=0)
+        start.set()
+        queue.wait_for("a", timeout=30)
+
+
+def test_the_threads_of_a_server_change_nothing_by_themselves() -> None:
+    with SqsServer(clock="frozen") as server:
+        queue = server.create_queue("orders")
+        with pytest.raises(WaitTimeout, match=r": this cannot end\n"):
+            queue.wait_for("a", timeout=30)
 
 
 def test_a_live_clock_needs_no_hint(make_world: Callable[..., Any]) -> None:
