@@ -1,0 +1,119 @@
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from pytest_sqsq import QueueNotFound
+from pytest_sqsq.errors import QueueNameExists
+
+
+def policy(queue) -> dict[str, object]:
+    return json.loads(queue.attributes["RedrivePolicy"])
+
+
+def test_a_queue_is_made_with_attributes_and_tags(server) -> None:
+    queue = server.create_queue(
+        "orders",
+        attributes={
+            "VisibilityTimeout": 5,
+            "DelaySeconds": "1",
+            "RedriveAllowPolicy": {"redrivePermission": "denyAll"},
+        },
+        tags={"team": "books"},
+    )
+
+    assert queue.attributes["VisibilityTimeout"] == "5"
+    assert queue.attributes["DelaySeconds"] == "1"
+    assert json.loads(queue.attributes["RedriveAllowPolicy"]) == {"redrivePermission": "denyAll"}
+    assert queue.tags == {"team": "books"}
+    assert server.queues[0].name == "orders"
+
+
+def test_a_name_in_fifo_makes_a_fifo_queue(server) -> None:
+    queue = server.create_queue("orders.fifo", attributes={"ContentBasedDeduplication": True})
+
+    assert queue.attributes["FifoQueue"] == "true"
+    assert queue.attributes["ContentBasedDeduplication"] == "true"
+
+
+@pytest.mark.parametrize("suffix", ["", ".fifo"])
+def test_a_missing_dead_letter_queue_is_made_of_the_right_kind(server, suffix) -> None:
+    queue = server.create_queue(f"orders{suffix}", dead_letter_queue=f"dead{suffix}")
+    dead = server.queue(f"dead{suffix}")
+
+    assert policy(queue) == {"deadLetterTargetArn": dead.arn, "maxReceiveCount": 10}
+    assert ("FifoQueue" in dead.attributes) == bool(suffix)
+
+
+@pytest.mark.parametrize("by", ["name", "url", "arn", "probe"])
+def test_a_dead_letter_queue_is_named_in_any_way(server, by) -> None:
+    dead = server.create_queue("dead", attributes={"VisibilityTimeout": 7})
+    named = dead if by == "probe" else getattr(dead, by)
+    queue = server.create_queue("orders", dead_letter_queue=named, max_receive_count=3)
+
+    assert policy(queue) == {"deadLetterTargetArn": dead.arn, "maxReceiveCount": 3}
+    assert dead.attributes["VisibilityTimeout"] == "7"
+
+
+@pytest.mark.parametrize(("name", "dead"), [("orders.fifo", "dead"), ("orders", "dead.fifo")])
+def test_a_dead_letter_queue_of_the_wrong_kind_is_refused(server, name, dead) -> None:
+    with pytest.raises(ValueError, match="both are FIFO queues"):
+        server.create_queue(name, dead_letter_queue=dead)
+
+    assert server.queues == ()
+
+
+def test_a_receive_count_without_a_dead_letter_queue_is_refused(server) -> None:
+    with pytest.raises(ValueError, match="max_receive_count needs a dead_letter_queue"):
+        server.create_queue("orders", max_receive_count=3)
+
+
+def test_what_the_api_refuses_is_refused(server) -> None:
+    server.create_queue("orders")
+    with pytest.raises(QueueNameExists):
+        server.create_queue("orders", attributes={"VisibilityTimeout": 5})
+
+
+def test_accounts_and_regions_are_separate_worlds(server) -> None:
+    here = server.create_queue("orders")
+    there = server.create_queue("orders", account_id="111122223333", region="eu-west-1")
+    there.send("hello")
+
+    here.assert_empty()
+    assert server.queue("orders", account_id="111122223333", region="eu-west-1").arn == there.arn
+    assert server.queue(there.arn).arn == there.arn
+    assert len(server.queues) == 2
+
+
+def test_a_queue_is_found_by_name_url_and_arn(server) -> None:
+    queue = server.create_queue("orders")
+
+    for name in (queue.name, queue.url, queue.arn):
+        assert server.queue(name).key == queue.key
+
+
+def test_an_unknown_queue_is_reported_with_close_matches(server) -> None:
+    server.create_queue("orders")
+    with pytest.raises(QueueNotFound) as caught:
+        server.queue("order")
+
+    assert str(caught.value) == (
+        "no queue 'order' in account 000000000000, region us-east-1; did you mean 'orders'?"
+    )
+
+
+def test_an_unknown_queue_is_reported_with_where_it_exists(server) -> None:
+    server.create_queue("orders", region="eu-west-1")
+    with pytest.raises(QueueNotFound, match="it exists in account 000000000000 eu-west-1"):
+        server.queue("orders")
+
+
+def test_an_unknown_queue_of_an_empty_server_is_reported(server) -> None:
+    with pytest.raises(QueueNotFound, match="there are no queues"):
+        server.queue("orders")
+
+
+def test_an_arn_of_something_else_is_refused(server) -> None:
+    with pytest.raises(ValueError, match="is no ARN of an SQS queue"):
+        server.queue("arn:aws:sns:us-east-1:000000000000:orders")

@@ -1,0 +1,106 @@
+"""What the scheduler does: time that passes without anybody moving it."""
+
+from __future__ import annotations
+
+import datetime as dt
+import threading
+
+import pytest
+import time_machine
+
+WAIT = 10.0
+
+
+def test_a_live_clock_lets_callbacks_run_when_they_are_due(make_server) -> None:
+    server = make_server(clock="live")
+    ran = threading.Event()
+    server.clock.call_at(server.now + dt.timedelta(milliseconds=20), ran.set)
+
+    assert ran.wait(WAIT)
+
+
+def test_a_live_clock_serves_parked_polls_when_messages_become_visible(make_server, beside) -> None:
+    server = make_server(clock="live")
+    queue = server.create_queue("orders")
+    queue.send("hello", DelaySeconds=1)
+    poll = beside(server.client().receive_message, QueueUrl=queue.url, WaitTimeSeconds=20)
+
+    assert poll.result(timeout=WAIT)["Messages"][0]["Body"] == "hello"
+
+
+def test_what_comes_earlier_than_expected_wakes_the_scheduler(make_server) -> None:
+    server = make_server(clock="live")
+    ran = threading.Event()
+    server.clock.call_at(server.now + dt.timedelta(days=1), lambda: pytest.fail("a day early"))
+    server.clock.call_at(server.now + dt.timedelta(milliseconds=20), ran.set)
+
+    assert ran.wait(WAIT)
+
+
+def test_a_resumed_clock_runs_again(make_server) -> None:
+    server = make_server(clock="frozen")
+    ran = threading.Event()
+    server.clock.call_at(server.now + dt.timedelta(milliseconds=20), ran.set)
+    server.clock.resume()
+
+    assert ran.wait(WAIT)
+
+
+def test_a_live_clock_goes_on_after_an_advance(make_server) -> None:
+    server = make_server(clock="live")
+    ran = threading.Event()
+    server.clock.call_at(server.now + dt.timedelta(days=1, milliseconds=20), ran.set)
+    server.advance(dt.timedelta(days=1))
+
+    assert ran.wait(WAIT)
+
+
+def test_a_server_that_was_configured_anew_has_its_scheduler(make_server) -> None:
+    server = make_server(clock="frozen")
+    server.configure(clock="live")
+    ran = threading.Event()
+    server.clock.call_at(server.now + dt.timedelta(milliseconds=20), ran.set)
+
+    assert ran.wait(WAIT)
+
+
+def test_a_callback_that_fails_by_itself_is_raised_by_check(make_server) -> None:
+    server = make_server(clock="live")
+    ran = threading.Event()
+
+    def fail() -> None:
+        raise ZeroDivisionError
+
+    server.clock.call_at(server.now, fail)
+    server.clock.call_at(server.now + dt.timedelta(milliseconds=20), ran.set)
+
+    assert ran.wait(WAIT)
+    with pytest.raises(ZeroDivisionError):
+        server.check()
+    server.check()
+
+
+def test_a_frozen_server_lets_nothing_happen_by_itself(make_server) -> None:
+    server = make_server(clock="frozen")
+    ran = threading.Event()
+    server.clock.call_at(server.now, ran.set)
+
+    assert not ran.is_set()
+    server.tick()
+    assert ran.is_set()
+
+
+def test_a_system_clock_serves_parked_polls_when_the_process_clock_moves(
+    make_server, beside
+) -> None:
+    start = dt.datetime(2030, 1, 1, tzinfo=dt.UTC)
+    with time_machine.travel(start, tick=False) as traveller:
+        server = make_server(clock="system")
+        queue = server.create_queue("orders")
+        queue.send("hello", DelaySeconds=15)
+        poll = beside(server.client().receive_message, QueueUrl=queue.url, WaitTimeSeconds=20)
+        server.wait_for_pollers(1)
+        traveller.shift(dt.timedelta(seconds=15))
+
+        assert poll.result(timeout=WAIT)["Messages"][0]["Body"] == "hello"
+        assert queue.history(body="hello")[-1].at_ms == server.clock.now_ms
