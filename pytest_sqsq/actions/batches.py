@@ -126,7 +126,7 @@ def _visibility_fault(number: int, entry: Entry) -> SqsError | None:
 
 def _checked_entries(parameters: Parameters, shape: str, member: str) -> Sequence[Entry]:
     """The entries of a batch, which has some, not too many, all with their own Id and a member."""
-    entries: Sequence[Entry] = parameters.get("Entries") or ()
+    entries: Sequence[Entry] | None = parameters.get("Entries")
     if not entries:
         raise EmptyBatchRequest(f"There should be at least one {shape} in the request.")
     if len(entries) > limits.BATCH_ENTRIES:

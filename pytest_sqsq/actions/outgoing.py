@@ -144,8 +144,8 @@ def sent_answer(draft: Draft, message: OutgoingMessage, receipt: SendReceipt) ->
     }
     if message.attributes:
         answer["MD5OfMessageAttributes"] = md5_of_attributes(message.attributes)
-    if draft.entry.get("MessageSystemAttributes"):
-        trace_header = {TRACE_HEADER: MessageAttribute("String", message.trace_header or "")}
+    if message.trace_header is not None and draft.entry.get("MessageSystemAttributes"):
+        trace_header = {TRACE_HEADER: MessageAttribute("String", message.trace_header)}
         answer["MD5OfMessageSystemAttributes"] = md5_of_attributes(trace_header)
     if receipt.sequence_number is not None:
         answer["SequenceNumber"] = sequence_text(receipt.sequence_number)

@@ -101,7 +101,7 @@ def _allows(target: Queue, source_arn: str) -> bool:
     policy = target.settings.redrive_allow_policy
     if policy is None or policy.redrive_permission == "allowAll":
         return True
-    return policy.redrive_permission == "byQueue" and source_arn in policy.source_queue_arns
+    return source_arn in policy.source_queue_arns  # none where everybody is denied
 
 
 def redrive_policy_text(policy: RedrivePolicy) -> str:
@@ -116,18 +116,18 @@ def parse_redrive_allow_policy(text: str) -> RedriveAllowPolicy | None:
     policy = json_object(text)
     if policy is None or not policy.keys() <= {_PERMISSION, _SOURCES}:
         raise _unsupported()
-    permission, sources = policy.get(_PERMISSION), policy.get(_SOURCES)
+    permission, sources = policy.get(_PERMISSION), policy.get(_SOURCES, [])
     if permission not in ("allowAll", "denyAll", "byQueue"):
         raise _unsupported()
-    if sources is not None and not (isinstance(sources, list) and all(map(is_arn, sources))):
+    if not (isinstance(sources, list) and all(map(is_arn, sources))):
         raise _unsupported()
-    if fault := _sources_fault(permission, sources or []):
+    if fault := _sources_fault(permission, sources):
         raise InvalidParameterValue.for_value(
             text,
             "RedriveAllowPolicy",
             f"Amazon SQS can't create the redrive allow policy. {fault}",
         )
-    return RedriveAllowPolicy(permission, tuple(sources or ()))
+    return RedriveAllowPolicy(permission, tuple(sources))
 
 
 def _unsupported() -> InvalidAttributeValue:

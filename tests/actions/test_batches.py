@@ -207,6 +207,7 @@ def test_messages_are_deleted_together(orders):
             {"Id": "bad", "ReceiptHandle": "X"},
             {"Id": "2", "ReceiptHandle": two},
             {"Id": "again", "ReceiptHandle": one},
+            {"Id": "empty", "ReceiptHandle": ""},
         ],
     )
 
@@ -217,7 +218,12 @@ def test_messages_are_deleted_together(orders):
                 "bad",
                 'The input receipt handle "X" is not a valid receipt handle.',
                 "ReceiptHandleIsInvalid",
-            )
+            ),
+            failed(
+                "empty",
+                'The input receipt handle "" is not a valid receipt handle.',
+                "ReceiptHandleIsInvalid",
+            ),
         ],
     }
     orders.clock.advance(30)

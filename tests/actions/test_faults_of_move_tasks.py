@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+from base64 import b64encode
 from typing import Any, NamedTuple
 
 import pytest
@@ -33,6 +35,10 @@ def gone(action: str, text: str, **parameters: Any) -> Fault:
     return Fault(action, parameters, "ResourceNotFoundException", 404, text)
 
 
+def handle_of(members: object) -> str:
+    return b64encode(json.dumps(members).encode()).decode()
+
+
 FAULTS = [
     *(
         value(
@@ -54,6 +60,7 @@ FAULTS = [
     gone("StartMessageMoveTask", SOURCE_GONE, SourceArn=ARN + "gone"),
     gone("StartMessageMoveTask", SOURCE_GONE, SourceArn="arn:aws:sns:us-east-1:123456789012:dlq"),
     gone("ListMessageMoveTasks", SOURCE_GONE, SourceArn=ARN + "gone"),
+    gone("ListMessageMoveTasks", SOURCE_GONE, SourceArn=ARN.replace("aws:", "aws-cn:", 1) + "dlq"),
     gone(
         "StartMessageMoveTask",
         "The resource that you specified for the DestinationArn parameter doesn't exist.",
@@ -96,7 +103,14 @@ FAULTS = [
     *(
         value({"TaskHandle": handle}, "CancelMessageMoveTask",
               "Value for parameter TaskHandle is invalid.")
-        for handle in ("foobar", "", "é", "e30=", "W10=", "eyJ0YXNrSWQiOiA1fQ==")
+        for handle in (
+            "foobar", "", "é",
+            handle_of([]),
+            handle_of({}),
+            handle_of({"taskId": "x"}),
+            handle_of({"taskId": "x", "sourceArn": 5}),
+            handle_of({"taskId": 5, "sourceArn": ARN + "dlq"}),
+        )
     ),
 ]  # fmt: skip
 

@@ -97,16 +97,17 @@ FAULTS = [
             ([1], "[1]"),
             ("", ""),
             ("９", "９"),
+            ("1" * 5000, "1" * 5000),
         )
     ),
     redrive("Dead letter target does not exist.", TARGET | {"deadLetterTargetArn": ARN + "gone"}),
-    redrive(
-        "Dead letter target does not exist.",
-        TARGET | {"deadLetterTargetArn": ARN.replace("aws:", "aws-cn:", 1) + "dlq"},
-    ),
-    redrive(
-        "Dead letter target does not exist.",
-        TARGET | {"deadLetterTargetArn": ARN.replace("us-east-1", "eu-west-1") + "dlq"},
+    *(
+        redrive("Dead letter target does not exist.", TARGET | {"deadLetterTargetArn": target})
+        for target in (
+            ARN.replace("aws:", "aws-cn:", 1) + "dlq",
+            ARN.replace("us-east-1", "eu-west-1") + "dlq",
+            ARN + "dlq:more",
+        )
     ),
     redrive(
         "Dead-letter target owner should be same as the source.",
@@ -124,7 +125,14 @@ FAULTS = [
             "Dead-letter target ARN should be fully qualified ARN.",
             TARGET | {"deadLetterTargetArn": target},
         )
-        for target in ("dlq", "http://sqs.test/123456789012/dlq", "arn:aws:sqs:us-east-1::dlq", 5)
+        for target in (
+            "dlq",
+            "http://sqs.test/123456789012/dlq",
+            "arn:aws:sqs:us-east-1::dlq",
+            "arn:aws:sqs:us-east-1:123456789012",
+            "urn:aws:sqs:us-east-1:123456789012:dlq",
+            5,
+        )
     ),
     redrive(
         "Only SQS queues are valid resources for deadLetterTargetArn.",
@@ -188,6 +196,9 @@ FAULTS = [
             '{"redrivePermission": ["denyAll"]}',
             '{"redrivePermission": "denyAll", "more": 1}',
             '{"redrivePermission": "byQueue", "sourceQueueArns": "x"}',
+            '{"redrivePermission": "byQueue", "sourceQueueArns": 5}',
+            '{"redrivePermission": "byQueue", "sourceQueueArns": {}}',
+            '{"redrivePermission": "denyAll", "sourceQueueArns": null}',
             '{"redrivePermission": "byQueue", "sourceQueueArns": ["x"]}',
         )
     ),

@@ -218,6 +218,26 @@ def test_a_key_is_shown_with_the_reuse_period_it_was_given(sqs):
     assert sqs.attributes("orders", *SSE) == dict(zip(SSE, ("false", "key", "60"), strict=True))
 
 
+def test_the_reuse_period_stays_with_its_key(sqs):
+    sqs.create("orders", KmsMasterKeyId="key", KmsDataKeyReusePeriodSeconds="60")
+
+    change(sqs, "orders", VisibilityTimeout="9")
+    assert sqs.attributes("orders", *SSE)["KmsDataKeyReusePeriodSeconds"] == "60"
+
+    change(sqs, "orders", KmsMasterKeyId="")
+    change(sqs, "orders", KmsMasterKeyId="another")
+    assert sqs.attributes("orders", *SSE)["KmsDataKeyReusePeriodSeconds"] == "300"
+
+
+def test_a_reuse_period_may_be_set_before_its_key(sqs):
+    sqs.create("orders", KmsMasterKeyId="key")
+    change(sqs, "orders", KmsMasterKeyId="", KmsDataKeyReusePeriodSeconds="60")
+
+    change(sqs, "orders", KmsMasterKeyId="another")
+
+    assert sqs.attributes("orders", *SSE)["KmsDataKeyReusePeriodSeconds"] == "60"
+
+
 def test_encryption_by_sqs_takes_the_place_of_a_key(sqs):
     sqs.create("orders", KmsMasterKeyId="key", KmsDataKeyReusePeriodSeconds="60")
 
@@ -244,109 +264,18 @@ def test_encryption_can_be_switched_off(sqs):
     assert sqs.attributes("orders", *SSE) == {"SqsManagedSseEnabled": "false"}
 
 
-@pytest.mark.parametrize("count", [42, "42"])
-def test_a_redrive_policy_is_shown_in_one_form(sqs, count):
-    sqs.create("orders")
-    sqs.create("dlq")
-    policy = {"maxReceiveCount": count, "deadLetterTargetArn": sqs.arn("dlq")}
-
-    change(sqs, "orders", RedrivePolicy=json.dumps(policy))
-
-    assert sqs.attributes("orders", "RedrivePolicy") == {
-        "RedrivePolicy": '{"deadLetterTargetArn":"arn:aws:sqs:us-east-1:123456789012:dlq",'
-        '"maxReceiveCount":42}'
-    }
-
-
-@pytest.mark.parametrize("count", [1, 1000])
-def test_messages_may_be_received_one_to_a_thousand_times(sqs, count):
-    sqs.create("dlq")
-    policy = {"deadLetterTargetArn": sqs.arn("dlq"), "maxReceiveCount": count}
-
-    sqs.create("orders", RedrivePolicy=json.dumps(policy))
-
-    assert json.loads(sqs.attributes("orders")["RedrivePolicy"]) == policy
-
-
-@pytest.mark.parametrize("name", ["q", "q.fifo"])
-def test_a_queue_may_be_its_own_dead_letter_queue(sqs, name):
-    sqs.create(name)
-    policy = {"deadLetterTargetArn": sqs.arn(name), "maxReceiveCount": 1}
-
-    change(sqs, name, RedrivePolicy=json.dumps(policy))
-
-    assert json.loads(sqs.attributes(name)["RedrivePolicy"]) == policy
-
-
-@pytest.mark.parametrize(
-    ("name", "text"),
-    [
-        ("Policy", '{"Version": "2012-10-17", "Statement": [{"Sid": "é"}]}'),
-        ("RedriveAllowPolicy", '{"redrivePermission":"denyAll"}'),
-        ("RedrivePolicy", None),
-    ],
-)
-def test_the_empty_text_removes_a_policy(sqs, name, text):
-    sqs.create("dlq")
-    policy = {"deadLetterTargetArn": sqs.arn("dlq"), "maxReceiveCount": 1}
-    text = text or json.dumps(policy, separators=(",", ":"))
-    sqs.create("orders", **{name: text})
-    assert sqs.attributes("orders", name) == {name: text}
-
-    change(sqs, "orders", **{name: ""})
-
-    assert sqs.attributes("orders", name) == {}
-    assert sqs.create("never", **{name: ""})
-
-
-TEN_ARNS = [f"arn:aws:sqs:us-east-1:123456789012:q{number}" for number in range(10)]
-
-
 @pytest.mark.parametrize(
     "policy",
     [
-        {"redrivePermission": "allowAll"},
-        {"redrivePermission": "denyAll"},
-        {"redrivePermission": "byQueue", "sourceQueueArns": TEN_ARNS},
+        {"Statement": [{}] * 20},
+        {"Statement": {"Sid": "single"}},
+        {"Statement": [], "Id": "x" * (8192 - len('{"Statement": [], "Id": ""}'))},
     ],
-    ids=lambda policy: policy["redrivePermission"],
+    ids=["twenty statements", "one statement", "8192 bytes"],
 )
-def test_a_redrive_allow_policy_is_shown_as_it_was_set(sqs, policy):
-    sqs.create("dlq")
+def test_a_policy_goes_up_to_its_limits_and_is_kept_as_sent(sqs, policy):
+    text = json.dumps(policy)
 
-    change(sqs, "dlq", RedriveAllowPolicy=json.dumps(policy))
+    sqs.create("orders", Policy=text)
 
-    assert json.loads(sqs.attributes("dlq")["RedriveAllowPolicy"]) == policy
-
-
-def redrive_error(sqs, source):
-    policy = {"deadLetterTargetArn": sqs.arn("dlq"), "maxReceiveCount": 1}
-    attributes = {"RedrivePolicy": json.dumps(policy)}
-    return sqs.error("SetQueueAttributes", QueueUrl=source, Attributes=attributes)
-
-
-def test_by_queue_lets_only_the_named_sources_in(sqs):
-    for name in ("dlq", "named", "other"):
-        sqs.create(name)
-    allowed = {"redrivePermission": "byQueue", "sourceQueueArns": [sqs.arn("named")]}
-    change(sqs, "dlq", RedriveAllowPolicy=json.dumps(allowed))
-    policy = {"deadLetterTargetArn": sqs.arn("dlq"), "maxReceiveCount": 1}
-
-    change(sqs, "named", RedrivePolicy=json.dumps(policy))
-
-    assert redrive_error(sqs, "other").shape == "InvalidParameterValueException"
-
-
-def test_a_later_refusal_leaves_the_sources_that_are_there(sqs):
-    sqs.create("dlq", RedriveAllowPolicy='{"redrivePermission":"allowAll"}')
-    policy = {"deadLetterTargetArn": sqs.arn("dlq"), "maxReceiveCount": 1}
-    sqs.create("orders", RedrivePolicy=json.dumps(policy))
-
-    change(sqs, "dlq", RedriveAllowPolicy='{"redrivePermission":"denyAll"}')
-
-    assert sqs("ListDeadLetterSourceQueues", QueueUrl="dlq")["queueUrls"] == [
-        "http://sqs.test:9324/123456789012/orders"
-    ]
-    sqs.send("orders", "poison")
-    sqs.receive("orders", VisibilityTimeout=0)
-    assert sqs.receive_one("dlq")["Body"] == "poison"
+    assert sqs.attributes("orders", "Policy") == {"Policy": text}
