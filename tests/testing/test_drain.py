@@ -260,3 +260,15 @@ def test_a_live_clock_is_advanced_too(make_world: Callable[..., Any]) -> None:
     sent = queue.send("a", DelaySeconds=900)
     assert queue.drain(lambda message: None).deleted == 1
     assert world.clock.now_ms >= sent.sent_ms + 900_000
+
+
+def test_a_fifo_message_whose_timeout_ended_in_the_handler_was_not_deleted(world: Any) -> None:
+    queue = world.queue("orders.fifo")
+    queue.send("a", MessageGroupId="g")
+
+    def handler(message: Any) -> None:
+        if message.receive_count == 1:
+            world.clock.advance(30)
+
+    report = queue.drain(handler)
+    assert (report.invocations, report.deleted, report.failed, report.errors) == (2, 1, 1, ())

@@ -406,3 +406,23 @@ def test_a_forgotten_part_is_told(forgetful: Any, failure_of: Callable[..., str]
         " has dropped its oldest 2 events, which might decide this; give the server a larger"
         " journal_size"
     )
+
+
+def test_a_message_that_never_was_gets_no_count_of_receives(
+    redriving: Any, failure_of: Callable[..., str]
+) -> None:
+    assert failure_of(redriving.assert_dead_lettered, "a") == (
+        """\
+expected 1 message with body 'a' to be dead-lettered on 'redriving'; it did not happen
+  clock: 2030-01-01T00:00:00.000Z, 0 s after the test's start
+  queue: 0 visible, 0 in flight, 0 delayed"""
+    )
+
+
+def test_long_lists_are_cut(queue: Any, failure_of: Callable[..., str]) -> None:
+    for number in range(25):
+        queue.send(str(number))
+    lines = failure_of(queue.assert_nothing_sent).splitlines()
+    assert lines[-2:] == ["    +0 s '11' sent", "    … and 13 events more"]
+    lines = failure_of(queue.assert_order, ["1", "0"]).splitlines()
+    assert lines[-2:] == ["    '19'", "    … and 5 more"]

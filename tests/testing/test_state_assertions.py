@@ -310,3 +310,14 @@ def test_a_queue_that_was_deleted_cannot_be_asked(world: Any, queue: Any) -> Non
     with pytest.raises(QueueDoesNotExist):
         queue.assert_empty()
     assert repr(queue) == "<QueueProbe 'orders', no such queue>"
+
+
+def test_wrong_counts_of_an_empty_queue_list_nothing(
+    world: Any, failure_of: Callable[..., str]
+) -> None:
+    assert failure_of(world.queue("orders").assert_counts, in_flight=1) == (
+        """\
+expected 1 in flight on 'orders'
+  clock: 2030-01-01T00:00:00.000Z, 0 s after the test's start
+  queue: 0 visible, 0 in flight, 0 delayed"""
+    )
