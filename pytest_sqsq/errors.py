@@ -309,7 +309,11 @@ class RequestHeadTooLarge(SqsError):
 
 
 class StoreError(Exception):
-    """A store could not carry out a write; nothing of it has been applied."""
+    """A store could not carry out a write; nothing of it was applied, except in a subclass."""
+
+
+class OutcomeUnknown(StoreError):
+    """A write was sent and never answered: all of it may have been applied, or nothing."""
 
 
 class QueueNotFound(LookupError):
@@ -326,6 +330,10 @@ class JournalForgotten(AssertionError):
 
 class ServerStartError(RuntimeError):
     """The server could not listen; the text names the address and the reason."""
+
+
+class StoreRefused(ServerStartError):
+    """The store cannot be used: out of reach, or its data is not ours or of a newer schema."""
 
 
 class StoreInUse(RuntimeError):

@@ -6,7 +6,7 @@ the clock says, and nothing happens unless somebody calls.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from pytest_sqsq.engine.due import DueHeap
 from pytest_sqsq.engine.entry import Entry, TimeSource
@@ -20,8 +20,9 @@ from pytest_sqsq.engine.handling import (
 )
 from pytest_sqsq.engine.identifiers import Identifiers
 from pytest_sqsq.engine.journal import Listener, Listeners
+from pytest_sqsq.engine.loading import Loaded, Loading, contents_of
 from pytest_sqsq.engine.move_tasks import MoveTask
-from pytest_sqsq.engine.plans import Plan, PurgePlan, ReceivePlan
+from pytest_sqsq.engine.plans import PurgePlan, ReceivePlan
 from pytest_sqsq.engine.queue import Queue
 from pytest_sqsq.engine.receiving import (
     abandon_receive,
@@ -33,12 +34,12 @@ from pytest_sqsq.engine.registry import Registry
 from pytest_sqsq.engine.sending import apply_send, plan_send
 from pytest_sqsq.engine.settling import Settler
 from pytest_sqsq.engine.waiters import Waiter
+from pytest_sqsq.engine.writing import Writer
 from pytest_sqsq.errors import (
     InvalidParameterValue,
     QueueDoesNotExist,
     ServiceUnavailable,
     SqsError,
-    StoreError,
 )
 from pytest_sqsq.limits import IN_FLIGHT_MESSAGES
 from pytest_sqsq.models import (
@@ -52,7 +53,14 @@ from pytest_sqsq.models import (
     SendReceipt,
 )
 from pytest_sqsq.store import MemoryStore, Store
-from pytest_sqsq.store.records import PutMoveTask, PutQueue, QueueRecord, Record, RemoveQueue
+from pytest_sqsq.store.records import (
+    PutClock,
+    PutMoveTask,
+    PutQueue,
+    Record,
+    RemoveMoveTask,
+    RemoveQueue,
+)
 
 
 def _always_alive() -> bool:
@@ -86,12 +94,14 @@ class Broker:
         self.due = DueHeap()
         self._store = store if store is not None else MemoryStore()
         self._registry = Registry()
-        self._identifiers = Identifiers(seed)
+        self._identifiers = Identifiers(seed, self._store.opening)
+        self._writer = Writer(self._store, lambda: clock.now_ms, self)
+        self._store.on_back = self.catch_up
         self._settler = Settler(
             self._registry,
             self.due,
             dead_letter_on=dead_letter_on,
-            write=self._write,
+            writer=self._writer,
             serve=self._serve,
             new_message_id=self.new_message_id,
         )
@@ -118,19 +128,22 @@ class Broker:
     ) -> tuple[Queue, bool]:
         """Make a queue; returns it and True, or the one that has the name already and False."""
         queue = Queue(key, settings, tags, self.clock.now_ms, self)
+        queue.note_arrears(self._writer.new_arrears())
         with queue.lock:
             present = self._registry.insert(queue)
             while present is not queue:
                 with present.lock:
                     if not present.deleted:
                         return present, False
-                self._registry.remove(present, None)
+                    self._registry.remove(present, None)
                 present = self._registry.insert(queue)
             try:
-                self._write_records([PutQueue(key, _queue_record(queue))])
+                self._writer.write([PutQueue(key, queue.record())], queue)
             except ServiceUnavailable:
                 queue.deleted = True
-                self._registry.remove(queue, None)
+                # A queue that the store perhaps has is kept until it certainly has not.
+                if not queue.arrears:
+                    self._registry.remove(queue, None)
                 raise
         return queue, True
 
@@ -164,7 +177,8 @@ class Broker:
     def delete_queue(self, queue: Queue) -> None:
         """Delete a queue with its messages; its parked polls are told that it is gone."""
         with self.entry(queue) as now_ms:
-            self._write_records([RemoveQueue(queue.key)])
+            removals = [RemoveMoveTask(queue.key, i) for i in self.move_task_ids(queue.key)]
+            self._writer.write([RemoveQueue(queue.key), *removals], queue)
             queue.deleted = True
             woken = queue.parked.remove_all()
             for waiter in woken:
@@ -182,8 +196,8 @@ class Broker:
         with self.entry(queue) as now_ms:
             before = queue.settings
             settings = change(before)
-            record = _queue_record(queue)._replace(settings=settings, last_modified_ms=now_ms)
-            self._write_records([PutQueue(queue.key, record)])
+            record = queue.record()._replace(settings=settings, last_modified_ms=now_ms)
+            self._writer.write([PutQueue(queue.key, record)], queue)
             queue.settings = settings
             queue.last_modified_ms = now_ms
             if settings.redrive_policy != before.redrive_policy:
@@ -196,7 +210,7 @@ class Broker:
         """Replace a queue's tags by what ``change`` makes of them; it may raise."""
         with self.entry(queue):
             tags = dict(change(queue.tags))
-            self._write_records([PutQueue(queue.key, _queue_record(queue)._replace(tags=tags))])
+            self._writer.write([PutQueue(queue.key, queue.record()._replace(tags=tags))], queue)
             queue.tags = tags
 
     # Messages
@@ -205,7 +219,7 @@ class Broker:
         """Take messages in, all in one write; receipts in order.  O(log n) each."""
         with self.entry(queue) as now_ms:
             plan = plan_send(queue, messages, now_ms)
-            self._write(plan, queue.key)
+            self._writer.write_plan(plan, queue)
             apply_send(queue, plan)
             woken = self._serve(queue, now_ms) if len(queue.parked) else ()
         self._finish(queue, now_ms, woken)
@@ -289,7 +303,7 @@ class Broker:
             plan = plan_delete(queue, handles, now_ms)
             woken: Sequence[Waiter] = ()
             if plan.messages:
-                self._write(plan, queue.key)
+                self._writer.write_plan(plan, queue)
                 apply_delete(queue, plan)
                 woken = self._serve(queue, now_ms) if len(queue.parked) else ()
         self._finish(queue, now_ms, woken)
@@ -302,7 +316,7 @@ class Broker:
         with self.entry(queue) as now_ms:
             plan = plan_visibility(queue, changes, now_ms)
             if plan.changes:
-                self._write(plan, queue.key)
+                self._writer.write_plan(plan, queue)
                 apply_visibility(queue, plan)
         self._settle_if_due(queue, now_ms)
         return plan.outcomes
@@ -311,7 +325,7 @@ class Broker:
         """Drop all messages of every state, and the deduplication memory.  O(n)."""
         with self.entry(queue) as now_ms:
             plan = PurgePlan(now_ms)
-            self._write(plan, queue.key)
+            self._writer.write_plan(plan, queue)
             apply_purge(queue, plan)
 
     # Move tasks
@@ -335,11 +349,15 @@ class Broker:
             task = MoveTask(
                 task_id, source.key, destination_arn, rate, now_ms, source.visible_count
             )
-            self._write_records([PutMoveTask(task.record())])
-            with self._settler.task_lock:
-                tasks.add(task)
             if not task.to_move:
                 task.status = "COMPLETED"
+            records: list[Record] = [PutMoveTask(task.record())]
+            with self._settler.task_lock:
+                outlived = tasks.outlived(source.key)
+            records += [RemoveMoveTask(source.key, other.task_id) for other in outlived]
+            self._writer.write(records, source)
+            with self._settler.task_lock:
+                tasks.add(task)
         if rate is None:
             self._settler.run_whole_task(task, now_ms)
         self._settler.task_changed()
@@ -347,10 +365,12 @@ class Broker:
 
     def cancel_move_task(self, task: MoveTask) -> None:
         """End a running task; what was moved stays moved."""
-        with self.entry(self.get_queue(task.source)):
+        source = self.get_queue(task.source)
+        with self.entry(source):
             if not task.is_running:
                 return
-            self._write_records([PutMoveTask(task.record()._replace(status="CANCELLED"))])
+            cancelled = PutMoveTask(task.record()._replace(status="CANCELLED"))
+            self._writer.write([cancelled], source)
             task.status = "CANCELLED"
         self._settler.task_changed()
 
@@ -362,6 +382,11 @@ class Broker:
     def find_move_task(self, task_id: str) -> MoveTask | None:
         with self._settler.task_lock:
             return self._settler.tasks.find(task_id)
+
+    def move_task_ids(self, source: QueueKey) -> list[str]:
+        """The ids of the tasks of a source."""
+        with self._settler.task_lock:
+            return [task.task_id for task in self._settler.tasks.of_source(source)]
 
     def running_move_tasks(self) -> list[MoveTask]:
         with self._settler.task_lock:
@@ -427,10 +452,12 @@ class Broker:
         return sum(len(queue.parked) for queue in self.queues)
 
     def maintain(self) -> None:
-        """Sweep tombstones where they outnumber the living."""
+        """Sweep tombstones where they outnumber the living; tell the store what it missed."""
         for queue in self.queues:
             with queue.lock:
                 queue.log.compact_if_due()
+        if self._store.keeps:
+            self.catch_up()
 
     def add_listener(self, listener: Listener) -> None:
         """Have each event told as it happens; called under a queue's lock, must not block."""
@@ -445,6 +472,55 @@ class Broker:
             with queue.lock:
                 queue.check()
 
+    # The store
+
+    def load(self) -> Loaded:
+        """Take over what the store has kept, once and before anything else; tells how much.
+
+        Queues stand then as they stood at the store's ``settled_ms``; what became due since
+        happens, in order, with the next look or :meth:`settle`.  O(n log n).
+        """
+        settled_ms = self._store.settled_ms or self.clock.now_ms
+        loading = Loading(self, self._registry, self.due, settled_ms)
+        loading.load(self._store.load(), self._writer.new_arrears)
+        with self._settler.task_lock:
+            for task in loading.tasks:
+                self._settler.tasks.add(task)
+        self._settler.task_changed()
+        for task in loading.tasks:
+            if task.is_running and task.rate is None:
+                self._settler.run_whole_task(task, self.clock.now_ms)
+        return loading.loaded
+
+    def contents(self) -> Iterator[Record]:
+        """Everything there is, as a store would keep it; queue by queue."""
+        yield PutClock(self.clock.now_ms)
+        for queue in self.queues:
+            with queue.lock:
+                records = contents_of(queue)
+            yield from records
+            with self._settler.task_lock:
+                tasks = self._settler.tasks.of_source(queue.key)
+            yield from (PutMoveTask(task.record()) for task in reversed(tasks))
+
+    def catch_up(self) -> None:
+        """Tell the store what it could not be told, and try again the moves that it refused."""
+        for queue in self._registry.all():
+            with queue.lock:
+                if queue.deleted and self._registry.find(queue.key) is not queue:
+                    continue
+                self._writer.catch_up(queue)
+                retries = queue.retry_moves()
+                self.due.publish(queue)
+                if queue.deleted and not queue.arrears:
+                    self._registry.remove(queue, None)
+            if retries:
+                self._settle_if_due(queue, queue.settled_ms)
+
+    def note_time(self) -> None:
+        """Tell the store what time it is; to be called when the clock has been moved."""
+        self._writer.note_time()
+
     def close(self) -> None:
         """Let go of the store."""
         self._store.close()
@@ -455,7 +531,7 @@ class Broker:
         plan = plan_receive(queue, request, now_ms)
         if plan.messages:
             try:
-                self._write(plan, queue.key)
+                self._writer.write_plan(plan, queue)
             except ServiceUnavailable:
                 abandon_receive(queue, plan)
                 raise
@@ -498,26 +574,3 @@ class Broker:
     def _wake(self, waiters: Sequence[Waiter]) -> None:
         for waiter in waiters:
             waiter.wake()
-
-    def _write(self, plan: Plan, key: QueueKey) -> None:
-        if self._store.keeps:
-            self._write_records(plan.records(key))
-
-    def _write_records(self, records: Sequence[Record]) -> None:
-        if self._store.keeps:
-            try:
-                self._store.write(records)
-            except StoreError as error:
-                raise ServiceUnavailable(str(error)) from error
-
-
-def _queue_record(queue: Queue) -> QueueRecord:
-    return QueueRecord(
-        queue.settings,
-        queue.tags,
-        queue.created_ms,
-        queue.last_modified_ms,
-        queue.purged_ms,
-        queue.next_sequence_number() or 0,
-        queue.deduplication_scope,
-    )

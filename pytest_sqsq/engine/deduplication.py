@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Callable
 from typing import NamedTuple
 
 from pytest_sqsq.limits import DEDUPLICATION_WINDOW_MS
@@ -29,6 +30,8 @@ class DeduplicationMemory:
     def __init__(self) -> None:
         self._accepted: dict[DeduplicationKey, Accepted] = {}
         self._by_age: deque[tuple[DeduplicationKey, Accepted]] = deque()
+        # Called with each id whose window is over, where a store has to be told.
+        self.on_forgotten: Callable[[DeduplicationKey], None] | None = None
 
     def __len__(self) -> int:
         return len(self._accepted)
@@ -37,6 +40,14 @@ class DeduplicationMemory:
         """The accepted send that makes ``key`` a duplicate now."""
         self._forget(now_ms)
         return self._accepted.get(key)
+
+    def known(self, key: DeduplicationKey) -> Accepted | None:
+        """What is remembered of ``key``, its window over or not."""
+        return self._accepted.get(key)
+
+    def all(self) -> list[tuple[DeduplicationKey, Accepted]]:
+        """Everything remembered, oldest first.  O(n)."""
+        return list(self._accepted.items())
 
     def remember(self, key: DeduplicationKey, accepted: Accepted) -> None:
         self._accepted[key] = accepted
@@ -52,3 +63,5 @@ class DeduplicationMemory:
             key, accepted = by_age.popleft()
             if self._accepted.get(key) is accepted:
                 del self._accepted[key]
+                if self.on_forgotten is not None:
+                    self.on_forgotten(key)

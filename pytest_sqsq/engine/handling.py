@@ -105,3 +105,5 @@ def apply_purge(queue: Queue, plan: PurgePlan) -> None:
     queue.journal.record(plan.now_ms, "purged", None, {"count": queue.log.live_count})
     queue.drop_all()
     queue.purged_ms = plan.now_ms
+    if queue.arrears is not None:
+        queue.arrears.settings = True

@@ -14,10 +14,13 @@ class Identifiers:
 
     With a seed, the n-th id for a purpose and queue is always the same, whatever other queues
     do.  Without one they are random, from a generator that ``random.seed`` does not reach.
+    ``opening`` counts how often the data that the ids are for was opened: what was given before a
+    restart is not given again.
     """
 
-    def __init__(self, seed: int | None) -> None:
+    def __init__(self, seed: int | None, opening: int = 1) -> None:
         self._seed = seed
+        self._opening = f"\0{opening}" if opening > 1 else ""
         self._random = Random()
         self._lock = Lock()
         self._counters: dict[tuple[str, QueueKey], int] = {}
@@ -34,5 +37,5 @@ class Identifiers:
     def _seeded(self, purpose: str, key: QueueKey) -> int:
         with self._lock:
             count = self._counters[purpose, key] = self._counters.get((purpose, key), 0) + 1
-        text = f"{self._seed}\0{purpose}\0{key}\0{count}"
+        text = f"{self._seed}\0{purpose}\0{key}\0{count}{self._opening}"
         return int.from_bytes(blake2b(text.encode(), digest_size=16).digest(), "big")

@@ -138,6 +138,7 @@ class Message:
             ),
             sent_ms=self.sent_ms,
             retention_start_ms=self.retention_start_ms,
+            delayed=self.state == "delayed",
             delayed_until_ms=self.visible_at_ms if self.state == "delayed" else None,
             receive_count=self.receive_count,
             receives_here=self.receives_here,

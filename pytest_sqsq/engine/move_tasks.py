@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Literal
+from dataclasses import dataclass, replace
 
 from pytest_sqsq.engine.queue import NEVER_MS
 from pytest_sqsq.models import QueueKey
-from pytest_sqsq.store.records import MoveTaskRecord
-
-MoveTaskStatus = Literal["RUNNING", "COMPLETED", "CANCELLING", "CANCELLED", "FAILED"]
+from pytest_sqsq.store.records import MoveTaskRecord, MoveTaskStatus
 
 DESTINATION_GONE = "AWS.SimpleQueueService.NonExistentQueue"
 SOURCE_UNKNOWN = "CouldNotDetermineMessageSource"
@@ -23,7 +20,8 @@ class MoveTask:
     """One task.  Guarded by the lock of its source queue.
 
     ``to_move`` is the number of messages found at the start and stays; ``rate`` is in messages
-    a second, ``None`` for all at once.
+    a second, ``None`` for all at once.  ``not_before_ms`` is when a step that the store refused
+    is tried again.
     """
 
     task_id: str
@@ -35,6 +33,7 @@ class MoveTask:
     status: MoveTaskStatus = "RUNNING"
     moved: int = 0
     failure_reason: str | None = None
+    not_before_ms: int = 0
 
     @property
     def is_running(self) -> bool:
@@ -48,11 +47,23 @@ class MoveTask:
         """
         if not self.is_running or self.rate is None:
             return NEVER_MS
-        return self.started_ms + -(-1000 * (self.moved + 1) // self.rate)
+        step_ms = self.started_ms + -(-1000 * (self.moved + 1) // self.rate)
+        return max(step_ms, self.not_before_ms)
 
     def fail(self, reason: str) -> None:
         self.status = "FAILED"
         self.failure_reason = reason
+
+    def moved_one(self) -> None:
+        self.moved += 1
+        if self.moved >= self.to_move:
+            self.status = "COMPLETED"
+
+    def record_after_move(self) -> MoveTaskRecord:
+        """The task as it stands once one more message has moved."""
+        after = replace(self)
+        after.moved_one()
+        return after.record()
 
     def record(self) -> MoveTaskRecord:
         return MoveTaskRecord(
@@ -79,10 +90,14 @@ class MoveTaskList:
 
     def add(self, task: MoveTask) -> None:
         known = self._by_source.setdefault(task.source, [])
-        ended = [other for other in known if not other.is_running]
-        for other in ended[: max(0, len(ended) - ENDED_TASKS_KEPT + 1)]:
+        for other in self.outlived(task.source):
             known.remove(other)
         known.append(task)
+
+    def outlived(self, source: QueueKey) -> list[MoveTask]:
+        """The ended tasks that are forgotten when another one of this source is added."""
+        ended = [task for task in self._by_source.get(source, ()) if not task.is_running]
+        return ended[: max(0, len(ended) - ENDED_TASKS_KEPT + 1)]
 
     def of_source(self, source: QueueKey) -> list[MoveTask]:
         """The tasks of a queue, newest first."""

@@ -17,8 +17,10 @@ from pytest_sqsq.errors import SqsError
 from pytest_sqsq.models import QueueKey, SendReceipt
 from pytest_sqsq.store.records import (
     ClearMessages,
+    MoveTaskRecord,
     PutDeduplication,
     PutMessage,
+    PutMoveTask,
     Record,
     RemoveMessage,
 )
@@ -123,6 +125,8 @@ class VisibilityPlan:
 
 @dataclass(slots=True)
 class PurgePlan:
+    """Everything to forget.  Nothing else is written, so that a full store can be emptied."""
+
     now_ms: int
 
     def records(self, queue: QueueKey) -> list[Record]:
@@ -131,15 +135,21 @@ class PurgePlan:
 
 @dataclass(slots=True)
 class MovePlan:
-    """One message to take out of its queue, and the message it becomes in another."""
+    """One message to take out of its queue, and the message it becomes in another.
+
+    ``task`` is the move task, as it stands after the move, where one moves the message.
+    """
 
     now_ms: int
     message: Message
     arriving: Message
     target: QueueKey
+    task: MoveTaskRecord | None = None
 
     def records(self, queue: QueueKey) -> list[Record]:
-        put = PutMessage(self.target, self.arriving.record())
-        if self.target == queue and self.arriving.message_id == self.message.message_id:
-            return [put]
-        return [put, RemoveMessage(queue, self.message.message_id)]
+        records: list[Record] = [PutMessage(self.target, self.arriving.record())]
+        if self.target != queue or self.arriving.message_id != self.message.message_id:
+            records.append(RemoveMessage(queue, self.message.message_id))
+        if self.task is not None:
+            records.append(PutMoveTask(self.task))
+        return records

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from threading import Lock
 from typing import Protocol
 
+from pytest_sqsq.engine.arrears import Arrears
 from pytest_sqsq.engine.attempts import AttemptMemory
 from pytest_sqsq.engine.deadlines import MessageHeap
 from pytest_sqsq.engine.deduplication import DeduplicationMemory
@@ -23,6 +24,7 @@ from pytest_sqsq.models import (
     QueueStatistics,
     instant_text,
 )
+from pytest_sqsq.store.records import QueueRecord
 
 NEVER_MS = 1 << 62
 """Later than every instant."""
@@ -65,6 +67,8 @@ class Queue:
     ``lock`` guards everything but ``key``, ``arn`` and ``created_ms``; ``next_due_ms`` and
     ``deleted`` may be read without it.  ``settled_ms`` never falls: everything due by then has
     happened.  ``upstream`` is this queue and all that dead-letter into it, directly or not.
+    Sequence numbers below ``sequence_limit`` are reserved in the store; ``arrears`` is what it
+    still has to be told, ``None`` where nothing is kept.
 
     This is the state and its transitions; ``sending``, ``receiving`` and ``handling`` hold the
     operations, each a ``plan_…`` that changes nothing anybody can see and an ``apply_…``.
@@ -104,10 +108,12 @@ class Queue:
         self._timeouts = MessageHeap(_timeout_key)
         self._delays = MessageHeap(_delay_key)
         self._early_starts = MessageHeap(_start_key)
+        self._failed_moves: dict[Message, None] = {}
         self._latest_start_ms = 0
         self._checked_ms = now_ms
         self.next_arrival = 0
-        self.next_sequence = FIRST_SEQUENCE_NUMBER
+        self.next_sequence = self.sequence_limit = FIRST_SEQUENCE_NUMBER
+        self.arrears: Arrears | None = None
 
     def __repr__(self) -> str:
         return (
@@ -162,6 +168,24 @@ class Queue:
         else:
             self.visible_count += 1
         self.order.enter(message)
+
+    def record(self) -> QueueRecord:
+        """The queue without its messages, as a store keeps it."""
+        return QueueRecord(
+            self.settings,
+            self.tags,
+            self.created_ms,
+            self.last_modified_ms,
+            self.purged_ms,
+            self.sequence_limit,
+            self.deduplication_scope,
+        )
+
+    def note_arrears(self, arrears: Arrears | None) -> None:
+        """Note in ``arrears`` what time removes: there is a store that must be told."""
+        self.arrears = arrears
+        if arrears is not None:
+            self.deduplication.on_forgotten = arrears.owe_deduplication
 
     def next_sequence_number(self) -> int | None:
         """The number the next message gets; ``None`` on a standard queue."""
@@ -273,19 +297,19 @@ class Queue:
                     due_ms = min(due_ms, self.visible_at_ms(delayed) or due_ms)
         return due_ms
 
-    def expire_due(self, now_ms: int) -> list[str]:
-        """Remove what retention ends by ``now_ms``; returns the message ids.  O(due)."""
-        removed: list[str] = []
+    def expire_due(self, now_ms: int) -> None:
+        """Remove what retention ends by ``now_ms``.  O(due)."""
         while True:
             message = self.next_expiring()
             if message is None or self.expires_at_ms(message) > now_ms:
-                return removed
+                return
             self.journal.record(
                 now_ms, "expired", message, {"sent_ms": message.sent_ms, "state": message.state}
             )
             self.leave(message)
             self.expired += 1
-            removed.append(message.message_id)
+            if self.arrears is not None:
+                self.arrears.owe_messages((message.message_id,))
 
     def end_delays(self, now_ms: int) -> None:
         """Make visible what was delayed until ``now_ms`` or before.  O(due log n)."""
@@ -301,6 +325,15 @@ class Queue:
         message.moving = False
         self.hide(message, handle, until_ms)
         message.move_failed = True
+        self._failed_moves[message] = None
+
+    def retry_moves(self) -> bool:
+        """Make due now the moves that the store refused; whether there are any.  O(moves)."""
+        failed, self._failed_moves = self._failed_moves, {}
+        for message in failed:
+            if message.move_failed and message.receipt_handle is not None:
+                self.hide(message, message.receipt_handle, self.settled_ms)
+        return bool(failed)
 
     # Looking
 

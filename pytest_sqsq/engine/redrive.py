@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from pytest_sqsq.engine.message import Message
+from pytest_sqsq.engine.move_tasks import MoveTask
 from pytest_sqsq.engine.plans import MovePlan
 from pytest_sqsq.engine.queue import Queue
 
@@ -46,12 +47,16 @@ def plan_dead_letter_move(source: Queue, message: Message, target: Queue, now_ms
     return _planned(message, arriving, target, now_ms)
 
 
-def plan_task_move(message: Message, message_id: str, target: Queue, now_ms: int) -> MovePlan:
+def plan_task_move(
+    task: MoveTask, message: Message, message_id: str, target: Queue, now_ms: int
+) -> MovePlan:
     """What a message becomes when a move task takes it: a new message of the same content."""
     arriving = message.copy_with_id(message_id, now_ms)
     arriving.message_deduplication_id = message.message_deduplication_id
     arriving.sequence_number = target.next_sequence_number()
-    return _planned(message, arriving, target, now_ms)
+    plan = _planned(message, arriving, target, now_ms)
+    plan.task = task.record_after_move()
+    return plan
 
 
 def _planned(message: Message, arriving: Message, target: Queue, now_ms: int) -> MovePlan:

@@ -18,7 +18,7 @@ from pytest_sqsq.engine.move_tasks import (
     MoveTask,
     MoveTaskList,
 )
-from pytest_sqsq.engine.plans import MovePlan, Plan
+from pytest_sqsq.engine.plans import MovePlan
 from pytest_sqsq.engine.queue import NEVER_MS, Queue
 from pytest_sqsq.engine.redrive import (
     apply_dead_letter_move,
@@ -29,6 +29,7 @@ from pytest_sqsq.engine.redrive import (
 )
 from pytest_sqsq.engine.registry import Registry
 from pytest_sqsq.engine.waiters import Waiter
+from pytest_sqsq.engine.writing import Writer
 from pytest_sqsq.errors import ServiceUnavailable
 from pytest_sqsq.models import DeadLetterOn, QueueKey
 
@@ -39,8 +40,7 @@ RETRY_MS = 1000
 class Settler:
     """Runs what is due.  Takes queue locks one by one, two for a move; holds none on entry.
 
-    ``write`` carries a plan to the store and raises ``ServiceUnavailable``; ``serve`` answers a
-    locked queue's parked polls and returns those to wake.
+    ``serve`` answers a locked queue's parked polls and returns those to wake.
     """
 
     def __init__(
@@ -49,7 +49,7 @@ class Settler:
         due: DueHeap,
         *,
         dead_letter_on: DeadLetterOn,
-        write: Callable[[Plan, QueueKey], None],
+        writer: Writer,
         serve: Callable[[Queue, int], list[Waiter]],
         new_message_id: Callable[[QueueKey], str],
     ) -> None:
@@ -59,7 +59,7 @@ class Settler:
         self._registry = registry
         self._due = due
         self._moves_early = dead_letter_on == "tick"
-        self._write = write
+        self._writer = writer
         self._serve = serve
         self._new_message_id = new_message_id
 
@@ -115,6 +115,7 @@ class Settler:
                 now_ms = self._at(queue, instant_ms)
                 # A message may be too old for the queue it has just been moved to.
                 queue.expire_due(now_ms)
+                self._writer.catch_up(queue)
                 woken = self._serve(queue, now_ms) if len(queue.parked) else ()
                 self._due.keep(queue)
             for waiter in woken:
@@ -163,15 +164,15 @@ class Settler:
             if stale or _target_arn(source) != target.arn:
                 return
             plan = plan_dead_letter_move(source, message, target, now_ms)
-            if self._written(plan, source):
+            if self._written(plan, source, target):
                 apply_dead_letter_move(plan, source, target)
                 self._due.publish(target)
             else:
                 source.postpone_move(message, now_ms + RETRY_MS)
 
-    def _written(self, plan: MovePlan, source: Queue) -> bool:
+    def _written(self, plan: MovePlan, source: Queue, target: Queue) -> bool:
         try:
-            self._write(plan, source.key)
+            self._writer.write_move(plan, source, target)
         except ServiceUnavailable:
             return False
         return True
@@ -204,6 +205,7 @@ class Settler:
             message = source.order.peek()
             origin = None if message is None else message.dead_letter_source_arn
             arn = task.destination_arn or origin
+        touched[source.key] = source
         if message is None:
             self._end(task, source, None)
             return
@@ -213,7 +215,6 @@ class Settler:
             self._end(task, source, reason)
             return
         self._move_for_task(task, source, message, target, now_ms)
-        touched[source.key] = source
         touched[target.key] = target
 
     def _move_for_task(
@@ -224,24 +225,33 @@ class Settler:
             if stale or not task.is_running:
                 return
             at_ms = max(self._at(source, now_ms), self._at(target, now_ms))
-            plan = plan_task_move(message, self._new_message_id(target.key), target, at_ms)
-            if not self._written(plan, source):
-                task.fail("ServiceUnavailable")
+            message_id = self._new_message_id(target.key)
+            plan = plan_task_move(task, message, message_id, target, at_ms)
+            if not self._written(plan, source, target):
+                task.not_before_ms = at_ms + RETRY_MS
+                if task.rate is None:
+                    task.fail("ServiceUnavailable")
+                    _owe(source, task)
                 return
             apply_task_move(plan, source, target)
             self._due.publish(target)
-            task.moved += 1
-            if task.moved >= task.to_move:
-                task.status = "COMPLETED"
+            task.moved_one()
 
     def _end(self, task: MoveTask, source: Queue, failure: str | None) -> None:
         with source.lock:
             if not task.is_running:
                 return
+            _owe(source, task)
             if failure is None:
                 task.status = "COMPLETED"
             else:
                 task.fail(failure)
+
+
+def _owe(source: Queue, task: MoveTask) -> None:
+    """The end of a task needs no write to be true."""
+    if source.arrears is not None:
+        source.arrears.tasks[task.task_id] = None
 
 
 def _target_arn(queue: Queue) -> str | None:

@@ -2,18 +2,39 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 from pytest_sqsq.store.records import Record
 
 
 class MemoryStore:
-    """A null store; writing to it costs nothing, since records are never made for it."""
+    """A null store; writing to it costs nothing, since records are never made for it.
+
+    It holds data only between two brokers, of which one takes over from the other.
+    """
 
     keeps = False
+    settled_ms: int | None = None
+    emptied = 0
+    trouble: str | None = None
+
+    def __init__(self, contents: Iterable[Record] = (), *, opening: int = 1) -> None:
+        self.opening = opening
+        self.on_back: Callable[[], None] | None = None
+        self._contents = tuple(contents)
+
+    def load(self) -> Iterable[Record]:
+        contents, self._contents = self._contents, ()
+        return contents
 
     def write(self, records: Sequence[Record]) -> None:
         """Keep nothing."""
 
+    def erase(self) -> None:
+        """Nothing to forget."""
+
     def close(self) -> None:
         """Nothing to let go of."""
+
+    def reopened(self, contents: Callable[[], Iterable[Record]]) -> MemoryStore:
+        return MemoryStore(contents(), opening=self.opening + 1)

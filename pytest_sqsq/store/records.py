@@ -3,13 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 from pytest_sqsq.models import QueueKey, QueueSettings
 
+DeduplicationScope = Literal["queue", "messageGroup"]
+MoveTaskStatus = Literal["RUNNING", "COMPLETED", "CANCELLING", "CANCELLED", "FAILED"]
+
 
 class MessageRecord(NamedTuple):
-    """A message as it is kept: all that a restart needs, ``arrival`` giving the order."""
+    """A message as it is kept: all that a restart needs, ``arrival`` giving the order.
+
+    What time has done since the last write is not in it: a delay or a visibility timeout may be
+    over.  A delayed message of a FIFO queue has no ``delayed_until_ms`` of its own.
+    """
 
     message_id: str
     arrival: int
@@ -17,6 +24,7 @@ class MessageRecord(NamedTuple):
     attributes: Mapping[str, tuple[str, str | bytes]] | None
     sent_ms: int
     retention_start_ms: int
+    delayed: bool
     delayed_until_ms: int | None
     receive_count: int
     receives_here: int
@@ -43,7 +51,10 @@ class RemoveMessage(NamedTuple):
 
 
 class QueueRecord(NamedTuple):
-    """A queue without its messages."""
+    """A queue without its messages.
+
+    Sequence numbers below ``sequence_limit`` may have been given away.
+    """
 
     settings: QueueSettings
     tags: Mapping[str, str]
@@ -51,7 +62,7 @@ class QueueRecord(NamedTuple):
     last_modified_ms: int
     purged_ms: int | None
     sequence_limit: int
-    deduplication_scope: str
+    deduplication_scope: DeduplicationScope
 
 
 class PutQueue(NamedTuple):
@@ -74,6 +85,14 @@ class PutDeduplication(NamedTuple):
     accepted_ms: int
 
 
+class RemoveDeduplication(NamedTuple):
+    """A deduplication id whose window is over."""
+
+    queue: QueueKey
+    group: str | None
+    deduplication_id: str
+
+
 class ClearMessages(NamedTuple):
     """A purge: messages and deduplication memory."""
 
@@ -85,7 +104,7 @@ class MoveTaskRecord(NamedTuple):
     source: QueueKey
     destination_arn: str | None
     rate: int | None
-    status: str
+    status: MoveTaskStatus
     started_ms: int
     moved: int
     to_move: int
@@ -96,12 +115,26 @@ class PutMoveTask(NamedTuple):
     task: MoveTaskRecord
 
 
+class RemoveMoveTask(NamedTuple):
+    source: QueueKey
+    task_id: str
+
+
+class PutClock(NamedTuple):
+    """An instant up to which everything has happened."""
+
+    now_ms: int
+
+
 Record = (
     PutMessage
     | RemoveMessage
     | PutQueue
     | RemoveQueue
     | PutDeduplication
+    | RemoveDeduplication
     | ClearMessages
     | PutMoveTask
+    | RemoveMoveTask
+    | PutClock
 )

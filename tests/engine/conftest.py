@@ -22,6 +22,7 @@ from pytest_sqsq.models import (
     RedrivePolicy,
     SendReceipt,
 )
+from pytest_sqsq.store.records import PutClock
 
 START_MS = 1_893_456_000_000
 ACCOUNT = "000000000000"
@@ -35,14 +36,20 @@ class SettableClock:
 
 
 class FailingStore:
-    """Keeps what it is given; the writes that ``fails`` is true for are refused.
+    """Keeps what it is given, apart from the time.
 
-    ``fails`` is asked with the number of the write, counted from 1.
+    The writes that ``fails`` is true for are refused; it is asked with the number of the write,
+    counted from 1.
     """
 
     keeps = True
+    settled_ms = None
+    opening = 1
+    emptied = 0
+    trouble = None
 
     def __init__(self) -> None:
+        self.on_back: Callable[[], None] | None = None
         self.written: list[Any] = []
         self.writes = 0
         self.fails: Callable[[int], bool] = lambda number: False
@@ -51,7 +58,7 @@ class FailingStore:
         self.writes += 1
         if self.fails(self.writes):
             raise StoreError(f"write {self.writes} was refused")
-        self.written.extend(records)
+        self.written.extend(r for r in records if not isinstance(r, PutClock))
 
     def fail_next(self, count: int = 1) -> None:
         first = self.writes + 1
