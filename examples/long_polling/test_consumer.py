@@ -6,7 +6,7 @@ pytestmark = pytest.mark.sqsq(clock="frozen")
 
 @pytest.fixture
 def start_consumer(sqs_server, sqs_client, sqs_queue):
-    """Start a consumer that is stopped after the test, without a wait for its last poll."""
+    """Start a consumer that is stopped after the test, without waiting for its last poll."""
     started = []
 
     def start(handle):
@@ -14,10 +14,10 @@ def start_consumer(sqs_server, sqs_client, sqs_queue):
         started.append(consumer)
         consumer.start()
         sqs_server.wait_for_pollers(1, queue=sqs_queue)
-        return consumer
 
     yield start
     for consumer in started:
+        sqs_server.wait_for_pollers(1, queue=sqs_queue)
         consumer.ask_to_stop()
         sqs_server.advance(20)
         consumer.stop(timeout=5)
