@@ -115,6 +115,11 @@ class ResourceNotFoundException(SqsError):
         return cls(f"The resource that you specified for the {parameter} parameter doesn't exist.")
 
 
+class MessageNotInflight(SqsError):
+    shape = "MessageNotInflight"
+    query_code = "AWS.SimpleQueueService.MessageNotInflight"
+
+
 class UnsupportedOperation(SqsError):
     shape = "UnsupportedOperation"
     query_code = "AWS.SimpleQueueService.UnsupportedOperation"
@@ -270,6 +275,61 @@ class RequestThrottled(SqsError):
     shape = "RequestThrottled"
     query_code = "RequestThrottled"
     status = 403
+
+
+class InvalidIdFormat(SqsError):
+    """Of the model; AWS is not known to answer with it any more."""
+
+    shape = "InvalidIdFormat"
+    query_code = "InvalidIdFormat"
+
+
+class InvalidAddress(SqsError):
+    shape = "InvalidAddress"
+    query_code = "InvalidAddress"
+    status = 404
+
+
+class InvalidSecurity(SqsError):
+    shape = "InvalidSecurity"
+    query_code = "InvalidSecurity"
+    status = 403
+
+
+class KmsAccessDenied(SqsError):
+    shape = "KmsAccessDenied"
+    query_code = "KMS.AccessDeniedException"
+
+
+class KmsDisabled(SqsError):
+    shape = "KmsDisabled"
+    query_code = "KMS.DisabledException"
+
+
+class KmsInvalidKeyUsage(SqsError):
+    shape = "KmsInvalidKeyUsage"
+    query_code = "KMS.InvalidKeyUsageException"
+
+
+class KmsInvalidState(SqsError):
+    shape = "KmsInvalidState"
+    query_code = "KMS.InvalidStateException"
+
+
+class KmsNotFound(SqsError):
+    shape = "KmsNotFound"
+    query_code = "KMS.NotFoundException"
+
+
+class KmsOptInRequired(SqsError):
+    shape = "KmsOptInRequired"
+    query_code = "KMS.OptInRequired"
+    status = 403
+
+
+class KmsThrottled(SqsError):
+    shape = "KmsThrottled"
+    query_code = "KMS.ThrottlingException"
 
 
 class InternalFailure(SqsError):

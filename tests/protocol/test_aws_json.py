@@ -43,6 +43,17 @@ InvalidAttributeName            sqs    InvalidAttributeName                     
 InvalidAttributeValue           sqs    InvalidAttributeValue                                400
 InvalidMessageContents          sqs    InvalidMessageContents                               400
 RequestThrottled                sqs    RequestThrottled                                     403
+InvalidIdFormat                 sqs    InvalidIdFormat                                      400
+InvalidAddress                  sqs    InvalidAddress                                       404
+InvalidSecurity                 sqs    InvalidSecurity                                      403
+MessageNotInflight              sqs    AWS.SimpleQueueService.MessageNotInflight            400
+KmsAccessDenied                 sqs    KMS.AccessDeniedException                            400
+KmsDisabled                     sqs    KMS.DisabledException                                400
+KmsInvalidKeyUsage              sqs    KMS.InvalidKeyUsageException                         400
+KmsInvalidState                 sqs    KMS.InvalidStateException                            400
+KmsNotFound                     sqs    KMS.NotFoundException                                400
+KmsThrottled                    sqs    KMS.ThrottlingException                              400
+KmsOptInRequired                sqs    KMS.OptInRequired                                    403
 InvalidParameterValueException  coral  InvalidParameterValue                                400
 MissingRequiredParameterException coral MissingParameter                                    400
 UnknownOperationException       coral  InvalidAction                                        400
