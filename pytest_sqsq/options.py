@@ -171,7 +171,7 @@ class ServerOptions(TypedDict, total=False):
     seed: Annotated[int | None, Option(None, "makes ids and chances repeatable", _ANY_INTEGER)]
     signatures: Annotated[
         Literal["ignore", "check"],
-        Option("ignore", "whether requests must be signed rightly", later=("check",)),
+        Option("ignore", "whether requests must be signed with the dummy secret key"),
     ]
     journal_size: Annotated[int, Option(10_000, "events remembered per queue", _integer(1))]
     request_log_size: Annotated[int, Option(10_000, "requests remembered", _integer(1))]
@@ -233,8 +233,8 @@ SERVER_OPTIONS: Mapping[str, Option] = _table(ServerOptions)
 PLUGIN_OPTIONS: Mapping[str, Option] = _table(PluginOptions)
 
 
-# What a running listener has settled on.
-LISTENER_OPTIONS = ("host", "port", "max_connections")
+# Where a server listens, which it does not change while it runs.
+ADDRESS_OPTIONS = ("host", "port")
 
 
 def checked(options: Mapping[str, Any], table: Mapping[str, Option]) -> dict[str, Any]:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from pytest_sqsq.clock import Clock
 from pytest_sqsq.engine import Broker
+from pytest_sqsq.environment import DUMMY_KEY
 from pytest_sqsq.errors import QueueDoesNotExist
 from pytest_sqsq.gateway.gateway import Gateway
 from pytest_sqsq.gateway.requests import RequestLog
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from pytest_sqsq.gateway.gate import RequestGate
     from pytest_sqsq.models import Event, QueueKey
     from pytest_sqsq.options import ServerOptions
+    from pytest_sqsq.protocol import Call, HttpRequest
 
 # Where a frozen clock starts when ids are to be the same in each run.
 SEEDED_START = "2030-01-01T00:00:00Z"
@@ -73,6 +75,7 @@ class Stack:
             cooldowns=options["cooldowns"],
             base_url=self._base_url,
             is_known=self._is_known,
+            authorize=signature_check(options),
         )
 
     def serve_at(self, url: str) -> None:
@@ -144,6 +147,15 @@ def open_store(options: ServerOptions) -> Store:
     if store == "memory":
         return MemoryStore()
     raise ValueError(f"store={store!r} is not available yet; there is 'memory'")
+
+
+def signature_check(options: ServerOptions) -> Callable[[HttpRequest, Call], None] | None:
+    """What refuses requests that the dummy secret key did not sign; ``None`` where all may in."""
+    if options["signatures"] == "ignore":
+        return None
+    from pytest_sqsq.gateway.signatures import SignatureCheck
+
+    return SignatureCheck(DUMMY_KEY)
 
 
 def _first_instant(options: ServerOptions) -> dt.datetime | str | None:
