@@ -20,6 +20,7 @@ EventKind = Literal[
     "visible",
     "received",
     "visibility_changed",
+    "delete_lost",
     "returned",
     "expired",
     "dead_lettered",

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
+from pytest_sqsq.engine.chances import Chances
 from pytest_sqsq.engine.due import DueHeap
 from pytest_sqsq.engine.entry import Entry, TimeSource
 from pytest_sqsq.engine.forecast import forecast
@@ -22,8 +23,9 @@ from pytest_sqsq.engine.identifiers import Identifiers
 from pytest_sqsq.engine.journal import Listener, Listeners
 from pytest_sqsq.engine.loading import Loaded, Loading, contents_of
 from pytest_sqsq.engine.move_tasks import MoveTask
-from pytest_sqsq.engine.plans import PurgePlan, ReceivePlan
+from pytest_sqsq.engine.plans import PurgePlan, ReceivePlan, RemovalPlan
 from pytest_sqsq.engine.queue import Queue
+from pytest_sqsq.engine.quirks import Quirks, apply_lost, show_again, take_lost
 from pytest_sqsq.engine.receiving import (
     abandon_receive,
     apply_receive,
@@ -74,6 +76,9 @@ class Broker:
     of its last visibility timeout, ``"receive"`` at the next receive, as AWS does.  Operations
     settle first what is due by now; they raise ``QueueDoesNotExist`` for a deleted queue and
     ``ServiceUnavailable``, having changed nothing, where the store cannot be written.
+
+    ``loose`` has standard queues deliver without order and sometimes twice, as those chances
+    decide; ``quirks`` may be set at any time to what goes wrong in queues beside that.
     """
 
     def __init__(
@@ -85,8 +90,11 @@ class Broker:
         in_flight_limit: int = IN_FLIGHT_MESSAGES,
         journal_size: int = 10_000,
         seed: int | None = None,
+        loose: Chances | None = None,
     ) -> None:
         self.clock = clock
+        self.loose = loose
+        self.quirks: Quirks | None = None
         self.dead_letter_on = dead_letter_on
         self.in_flight_limit = in_flight_limit
         self.journal_size = journal_size
@@ -302,12 +310,20 @@ class Broker:
         with self.entry(queue) as now_ms:
             plan = plan_delete(queue, handles, now_ms)
             woken: Sequence[Waiter] = ()
+            if self.quirks is not None:
+                self._lose_deletes(queue, plan, self.quirks)
             if plan.messages:
                 self._writer.write_plan(plan, queue)
                 apply_delete(queue, plan)
                 woken = self._serve(queue, now_ms) if len(queue.parked) else ()
         self._finish(queue, now_ms, woken)
         return plan.outcomes
+
+    def _lose_deletes(self, queue: Queue, plan: RemovalPlan, quirks: Quirks) -> None:
+        lost = take_lost(queue, plan, quirks)
+        if lost.changes:
+            self._writer.write_plan(lost, queue)
+            apply_lost(queue, lost)
 
     def change_visibility(
         self, queue: Queue, changes: Sequence[tuple[str, int]]
@@ -517,6 +533,10 @@ class Broker:
             if retries:
                 self._settle_if_due(queue, queue.settled_ms)
 
+    def refuse_writes(self, refuse: Callable[[], None] | None) -> None:
+        """Call ``refuse`` before each write, whatever the store; it raises to refuse it."""
+        self._writer.refuse = refuse
+
     def note_time(self) -> None:
         """Tell the store what time it is; to be called when the clock has been moved."""
         self._writer.note_time()
@@ -536,6 +556,8 @@ class Broker:
                 abandon_receive(queue, plan)
                 raise
         apply_receive(queue, plan)
+        if self.quirks is not None or queue.loose is not None:
+            show_again(queue, plan, self.quirks)
         return plan
 
     def _serve(self, queue: Queue, now_ms: int) -> list[Waiter]:

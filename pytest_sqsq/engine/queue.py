@@ -9,12 +9,14 @@ from typing import Protocol
 
 from pytest_sqsq.engine.arrears import Arrears
 from pytest_sqsq.engine.attempts import AttemptMemory
+from pytest_sqsq.engine.chances import Chances
 from pytest_sqsq.engine.deadlines import MessageHeap
 from pytest_sqsq.engine.deduplication import DeduplicationMemory
 from pytest_sqsq.engine.fifo import FifoOrder
 from pytest_sqsq.engine.journal import Journal, Listeners
 from pytest_sqsq.engine.message import Message
 from pytest_sqsq.engine.message_log import MessageLog
+from pytest_sqsq.engine.quirks import LooseOrder
 from pytest_sqsq.engine.receipts import make_handle, queue_token
 from pytest_sqsq.engine.standard import StandardOrder
 from pytest_sqsq.engine.waiters import ParkedPolls
@@ -40,6 +42,7 @@ class Surroundings(Protocol):
     in_flight_limit: int
     journal_size: int
     listeners: Listeners
+    loose: Chances | None
 
     def new_message_id(self, key: QueueKey) -> str: ...
 
@@ -68,7 +71,8 @@ class Queue:
     ``deleted`` may be read without it.  ``settled_ms`` never falls: everything due by then has
     happened.  ``upstream`` is this queue and all that dead-letter into it, directly or not.
     Sequence numbers below ``sequence_limit`` are reserved in the store; ``arrears`` is what it
-    still has to be told, ``None`` where nothing is kept.
+    still has to be told, ``None`` where nothing is kept.  ``loose`` is the order of a standard
+    queue that keeps none, as ``delivery="realistic"`` has it.
 
     This is the state and its transitions; ``sending``, ``receiving`` and ``handling`` hold the
     operations, each a ``plan_…`` that changes nothing anybody can see and an ``apply_…``.
@@ -100,6 +104,9 @@ class Queue:
         # Amazon keeps the behaviour of the scope a queue was created with.
         self.deduplication_scope = settings.deduplication_scope
         self.order: FifoOrder | StandardOrder = FifoOrder() if settings.fifo else StandardOrder()
+        self.loose: LooseOrder | None = None
+        if surroundings.loose is not None and not settings.fifo:
+            self.order = self.loose = LooseOrder(surroundings.loose, key)
         self.used_up: deque[Message] = deque()
         self.visible_count = self.in_flight_count = self.delayed_count = 0
         self.sent = self.received = self.removed = self.expired = self.dead_lettered = 0

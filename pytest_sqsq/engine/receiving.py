@@ -35,6 +35,8 @@ def plan_receive(queue: Queue, request: ReceiveRequest, now_ms: int) -> ReceiveP
             raise OverLimit("Too many messages in flight.")
         return ReceivePlan(now_ms, visible_at_ms, [], [])
     count = min(request.max_number_of_messages, room)
+    if queue.loose is not None and not request.wait_time_seconds:
+        count = queue.loose.short_poll_count(count)
     taken, used_up = queue.order.take(count, now_ms, queue.used_up_test())
     handles = [queue.handle_for(m, m.receive_count + 1) for m in taken]
     return ReceivePlan(now_ms, visible_at_ms, taken, handles, used_up, attempt_id)

@@ -55,6 +55,8 @@ class Writer:
         self._now_ms = now_ms
         self._tasks = tasks
         self._noted_ms = 0
+        # Called before each write, also where nothing is kept; raises to refuse it.
+        self.refuse: Callable[[], None] | None = None
 
     def new_arrears(self) -> Arrears | None:
         """What a new queue notes its arrears in; ``None`` where nothing is kept."""
@@ -62,12 +64,12 @@ class Writer:
 
     def write_plan(self, plan: Plan, queue: Queue) -> None:
         """Carry what a plan is about to do; raises ``ServiceUnavailable``."""
-        if self.store.keeps:
+        if self.store.keeps or self.refuse is not None:
             self.write(plan.records(queue.key), queue)
 
     def write_move(self, plan: MovePlan, source: Queue, target: Queue) -> None:
         """Carry a move of one message; raises ``ServiceUnavailable``."""
-        if not self.store.keeps:
+        if not self.store.keeps and self.refuse is None:
             return
         try:
             self.write(plan.records(source.key), source, target)
@@ -85,6 +87,8 @@ class Writer:
 
         They are written all or none.  Where that is unknown, the queues note it.
         """
+        if self.refuse is not None:
+            self.refuse()
         if not self.store.keeps:
             return
         while True:

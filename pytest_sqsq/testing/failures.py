@@ -177,6 +177,7 @@ def event_text(event: Event, look: Look) -> str:
         "sent": f"sent, delayed{ending}" if ending else "sent",
         "received": f"received #{detail.get('receive_count')}, in flight{ending}",
         "visibility_changed": f"visibility changed, in flight{ending}",
+        "delete_lost": f"deleted in vain{f', in flight{ending}' if ending else ''}",
         "deduplicated": "sent again and dropped as a duplicate",
         "returned": "given back by its consumer",
         "dead_lettered": f"dead-lettered to {arn_name(detail.get('target_arn'))!r}",

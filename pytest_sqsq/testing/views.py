@@ -101,11 +101,14 @@ def _live_state(message: Message) -> MessageState:
     return message.state
 
 
+_HIDING = {"received", "visibility_changed", "delete_lost"}
+
+
 def _last_standing(story: Story) -> tuple[MessageState, int | None]:
     state: MessageState = "visible"
     visible_at_ms: int | None = None
     for event in story.events:
-        if event.kind in {"received", "visibility_changed"}:
+        if event.kind in _HIDING and "visible_at_ms" in event.detail:
             state, visible_at_ms = "in_flight", _integer(event, "visible_at_ms")
         elif event.kind == "sent" and "delayed_until_ms" in event.detail:
             state, visible_at_ms = "delayed", _integer(event, "delayed_until_ms")
