@@ -51,10 +51,14 @@ class MessageHeap:
         return None if self.first() is None else self._entries[0][0]
 
     def pop(self) -> Message | None:
-        """Take out and return the message with the smallest key.  O(log n)."""
+        """Take out and return the message with the smallest key, once.  O(log n) amortised."""
         message = self.first()
         if message is not None:
-            heappop(self._entries)
+            entries = self._entries
+            heappop(entries)
+            # A stale entry counts again when its message gets back the key it had.
+            while entries and entries[0][2] is message:
+                heappop(entries)
         return message
 
     def mark_stale(self) -> None:

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import pytest
+
 from pytest_sqsq.engine import Message
 from pytest_sqsq.engine.deadlines import STALE_MINIMUM, MessageHeap
 
@@ -61,6 +63,24 @@ def test_a_message_pushed_twice_under_one_key_and_then_moved_is_passed_over_twic
     heap = heap_of(twice, twice, message(2, 20))
     twice.visible_at_ms = None
     assert drained(heap) == ["2"]
+
+
+def test_a_message_pushed_twice_under_one_key_comes_out_once() -> None:
+    twice = message(1, 10)
+    heap = heap_of(twice, message(2, 10), twice, twice)
+    assert drained(heap) == ["1", "2"]
+
+
+@pytest.mark.parametrize("group", [None, "tenant"])
+def test_a_message_hidden_and_shown_again_is_received_once(world, group: str | None) -> None:
+    queue = world.queue()
+    world.send(queue, "a", "b", group=group)
+    (delivery,) = world.receive(queue, timeout=0)
+    world.change(queue, delivery, 10)
+    world.change(queue, delivery, 0)
+    received = world.receive(queue, 10)
+    assert [(d.body, d.receive_count) for d in received] == [("a", 2), ("b", 1)]
+    world.broker.check()
 
 
 def test_stale_entries_are_dropped_when_they_exceed_the_minimum_and_the_live_ones() -> None:
