@@ -10,6 +10,15 @@ DUMMY_KEY = "testing"
 _LOOPBACK = ("127.0.0.1", "localhost")
 
 
+_WILDCARDS = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104 - how to reach
+
+
+def url_of(host: str, port: int) -> str:
+    """The URL under which this machine reaches what listens on an address."""
+    host = _WILDCARDS.get(host, host)
+    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
+
+
 def endpoint_variables(url: str) -> dict[str, str | None]:
     """What sends SQS to ``url`` and leaves other services alone; ``None`` means unset."""
     return {

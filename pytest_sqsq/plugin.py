@@ -37,6 +37,7 @@ class _Run:
         self.given = given
         self.options = plugin_options(given)
         self._shared: SharedServer | None = None
+        self._undo: Mapping[str, str | None] = {}
 
     @property
     def shared(self) -> SharedServer:
@@ -46,7 +47,22 @@ class _Run:
             self._shared = SharedServer(self.options)
         return self._shared
 
+    def enter_session(self) -> None:
+        """Set the environment before anything is collected, and listen there."""
+        from pytest_sqsq.environment import apply, variables
+        from pytest_sqsq.errors import ServerStartError
+
+        try:
+            url = self.shared.listen_early()
+        except ServerStartError as error:
+            raise pytest.UsageError(f"sqsq: {error}") from None
+        self._undo = apply(variables(url, self.options["region"]))
+
     def close(self) -> None:
+        if self._undo:
+            from pytest_sqsq.environment import apply
+
+            apply(self._undo)
         if self._shared is not None:
             self._shared.stop()
 
@@ -92,6 +108,8 @@ def _given_options(config: pytest.Config) -> dict[str, Any]:
                 given[name] = option.parse(value) if isinstance(value, str) else option.check(value)
         except (ValueError, TypeError) as error:
             raise pytest.UsageError(f"sqsq: {error}") from None
+        except pytest.UsageError:  # pytest's own, which does not tell of which option
+            raise pytest.UsageError(f"sqsq: {name} must be {option.kind.wanted}") from None
     return given
 
 
@@ -132,7 +150,14 @@ def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line(
         "markers", f"sqsq({signature}): options of the SQS server for this test"
     )
-    config.stash[_RUN] = _Run(_given_options(config))
+    run = config.stash[_RUN] = _Run(_given_options(config))
+    if run.options["environment"] == "session" and not _only_distributes(config):
+        run.enter_session()
+
+
+def _only_distributes(config: pytest.Config) -> bool:
+    """Whether this process of xdist runs no tests itself."""
+    return config.getoption("dist", "no") != "no" and not hasattr(config, "workerinput")
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:

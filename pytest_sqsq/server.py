@@ -11,12 +11,12 @@ from weakref import WeakSet
 from pytest_sqsq import clients
 from pytest_sqsq.actions import ActionContext
 from pytest_sqsq.actions.addresses import queue_url
-from pytest_sqsq.environment import variables
+from pytest_sqsq.environment import url_of, variables
 from pytest_sqsq.errors import GateTimeout
 from pytest_sqsq.gateway.gate import RequestGate
 from pytest_sqsq.models import QueueKey
 from pytest_sqsq.options import (
-    LISTENER_OPTIONS,
+    ADDRESS_OPTIONS,
     SERVER_OPTIONS,
     ServerOptions,
     checked,
@@ -38,12 +38,11 @@ if TYPE_CHECKING:
     from pytest_sqsq.clock import Clock
     from pytest_sqsq.engine import Broker, Waiter
     from pytest_sqsq.gateway.requests import RequestLog
+    from pytest_sqsq.http.port import Port
     from pytest_sqsq.http.server import ConnectionInfo, HttpServer
     from pytest_sqsq.http.wsgi import Application
     from pytest_sqsq.models import Event
     from pytest_sqsq.protocol import HttpRequest
-
-_WILDCARDS = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104 - how to reach, not where to bind
 
 
 class SqsServer:
@@ -74,8 +73,10 @@ class SqsServer:
 
     # Life
 
-    def start(self) -> Self:
+    def start(self, claim: Port | None = None) -> Self:
         """Listen, and answer requests from the moment this returns.
+
+        ``claim`` is a port that listens already, in place of the options ``host`` and ``port``.
 
         Raises ``ServerStartError`` if the address cannot be had, ``RuntimeError`` if the server
         runs already.  A server that was stopped starts anew, with nothing of its past.
@@ -93,11 +94,12 @@ class SqsServer:
             application,
             host=options["host"],
             port=options["port"],
+            claim=claim,
             max_connections=options["max_connections"],
             end_polls=self._end_polls,
         )
         self._scheduler, self._application, self._http = scheduler, application, http
-        self._url = _url_of(options["host"], http.port)
+        self._url = url_of(options["host"], http.port)
         self._adopt(stack)
         http.start()
         scheduler.start()
@@ -148,8 +150,7 @@ class SqsServer:
     def configure(self, **options: Unpack[ServerOptions]) -> None:
         """Empty the server as ``reset`` does, and let ``options`` hold from now on.
 
-        The listener keeps its address and its limit of connections.  Raises as the constructor
-        does.
+        The listener keeps its address.  Raises as the constructor does.
         """
         changes = checked(options, _CHANGEABLE)
         merged = cast("ServerOptions", {**self._options, **changes})
@@ -165,6 +166,7 @@ class SqsServer:
                 self._options = merged
                 self._adopt(replacement)
         if self._http is not None:
+            self._http.max_connections = merged["max_connections"]
             self._http.close_connections()
 
     def restart(self) -> None:
@@ -446,10 +448,5 @@ class SqsServer:
 
 
 _CHANGEABLE = {
-    name: option for name, option in SERVER_OPTIONS.items() if name not in LISTENER_OPTIONS
+    name: option for name, option in SERVER_OPTIONS.items() if name not in ADDRESS_OPTIONS
 }
-
-
-def _url_of(host: str, port: int) -> str:
-    host = _WILDCARDS.get(host, host)
-    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"

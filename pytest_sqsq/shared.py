@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import socket
 import sys
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from select import select
+from threading import RLock, Thread, current_thread
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
-from pytest_sqsq.environment import apply, endpoint_variables, variables
-from pytest_sqsq.options import LISTENER_OPTIONS, SERVER_OPTIONS, PluginOptions, ServerOptions
+from pytest_sqsq.environment import apply, endpoint_variables, url_of, variables
+from pytest_sqsq.options import ADDRESS_OPTIONS, SERVER_OPTIONS, PluginOptions, ServerOptions
 
 if TYPE_CHECKING:
+    from pytest_sqsq.http.port import Port
     from pytest_sqsq.server import SqsServer
 
 
@@ -31,7 +35,18 @@ class SharedServer:
 
     def __init__(self, options: PluginOptions) -> None:
         self.options = options
+        self._lock = RLock()
         self._server: SqsServer | None = None
+        self._early: EarlyPort | None = None
+
+    def listen_early(self) -> str:
+        """Listen without loading a server, which is started for the first client; the URL.
+
+        Raises ``ServerStartError``.
+        """
+        host = self.options["host"]
+        self._early = EarlyPort(host, self.options["port"], lambda: self._started(self.options))
+        return url_of(host, self._early.port.number)
 
     @property
     def running(self) -> SqsServer | None:
@@ -57,19 +72,22 @@ class SharedServer:
         return server
 
     def _started(self, options: PluginOptions) -> SqsServer:
-        if self._server is None:
-            self._server = self._new_server(options, self.options["port"])
-        elif not self._server.is_running:
-            # A test has stopped it; the clients that others hold know its port.
-            self._server = self._new_server(options, self._server.port)
-        return self._server
+        # The thread that waits for a first client may be here at the same time as a test.
+        with self._lock:
+            if self._server is None:
+                self._server = self._new_server(options, self.options["port"])
+            elif not self._server.is_running:
+                # A test has stopped it; the clients that others hold know its port.
+                self._server = self._new_server(options, self._server.port)
+            return self._server
 
     def _new_server(self, options: PluginOptions, port: int) -> SqsServer:
         from pytest_sqsq.server import SqsServer
 
-        listener = {"host": self.options["host"], "port": port}
-        limit = {"max_connections": self.options["max_connections"]}
-        return SqsServer(**{**of_server(options), **listener, **limit}).start()
+        early, self._early = self._early, None
+        claim = None if early is None else early.hand_over()
+        address = {"host": self.options["host"], "port": port}
+        return SqsServer(**{**of_server(options), **address}).start(claim)
 
     def empty(self, options: PluginOptions) -> None:
         """Empty the server at the end of a test, or of what ``reset`` names.
@@ -96,9 +114,43 @@ class SharedServer:
 
     def stop(self) -> None:
         """Stop the server, if there is one."""
-        server, self._server = self._server, None
+        with self._lock:
+            server, self._server = self._server, None
+            early, self._early = self._early, None
         if server is not None:
             server.stop()
+        if early is not None:
+            early.hand_over().release()
+
+
+class EarlyPort:
+    """A port that listens before there is a server; ``on_client`` is called for the first client.
+
+    It is called on a thread of its own, once at most, and takes the port over.
+    """
+
+    def __init__(self, host: str, port: int, on_client: Callable[[], object]) -> None:
+        from pytest_sqsq.http.port import Port
+
+        self.port = Port(host, port)
+        self._on_client = on_client
+        self._waker, self._wakee = socket.socketpair()
+        self._thread = Thread(target=self._wait, name="sqsq-early", daemon=True)
+        self._thread.start()
+
+    def _wait(self) -> None:
+        ready, _, _ = select([self.port.listener, self._wakee], [], [])
+        if self._wakee not in ready:
+            self._on_client()
+
+    def hand_over(self) -> Port:
+        """The port, still listening; nobody waits for a client any more."""
+        self._waker.send(b"\0")
+        if current_thread() is not self._thread:
+            self._thread.join()
+        self._waker.close()
+        self._wakee.close()
+        return self.port
 
 
 def of_server(options: PluginOptions) -> dict[str, Any]:
@@ -106,7 +158,7 @@ def of_server(options: PluginOptions) -> dict[str, Any]:
     return {
         name: options[name]  # type: ignore[literal-required]
         for name in SERVER_OPTIONS
-        if name not in LISTENER_OPTIONS
+        if name not in ADDRESS_OPTIONS
     }
 
 

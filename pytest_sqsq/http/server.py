@@ -45,7 +45,8 @@ class HttpServer(ThreadedWSGIServer):
 
     Each connection has a thread, at most ``max_connections``; a connection beyond them is
     answered with ServiceUnavailable 503 and closed.  The port is bound by the constructor, which
-    raises :class:`ServerStartError`; 0 takes a free one.  ``end_polls`` is called by ``stop`` and
+    raises :class:`ServerStartError`; 0 takes a free one.  ``claim`` is a port that listens already,
+    in place of host and port.  ``end_polls`` is called by ``stop`` and
     has to let every parked poll go.
 
     ``_lock`` guards the connections.
@@ -57,10 +58,11 @@ class HttpServer(ThreadedWSGIServer):
         *,
         host: str = "127.0.0.1",
         port: int = 0,
+        claim: Port | None = None,
         max_connections: int = 2048,
         end_polls: Callable[[], None] | None = None,
     ) -> None:
-        self._claim = Port(host, port)
+        self._claim = claim or Port(host, port)
         listener = self._claim.listener
         super().__init__(
             host,
@@ -137,6 +139,15 @@ class HttpServer(ThreadedWSGIServer):
             refused.close()
 
     # Connections
+
+    @property
+    def max_connections(self) -> int:
+        """The most connections at once; those there are stay when it is lowered."""
+        return self._workers.limit
+
+    @max_connections.setter
+    def max_connections(self, limit: int) -> None:
+        self._workers.limit = limit
 
     @property
     def connections(self) -> tuple[ConnectionInfo, ...]:

@@ -12,14 +12,14 @@ Job = Callable[[], None]
 
 
 class WorkerPool:
-    """At most ``limit`` daemon threads; one is started whenever none is idle.
+    """At most ``limit`` daemon threads, which may change; one is started whenever none is idle.
 
     The standard executor queues what is beyond its bound, and its threads keep the interpreter
-    from exiting; this one refuses.  ``_lock`` guards all fields.
+    from exiting; this one refuses.  ``_lock`` guards all other fields.
     """
 
     def __init__(self, limit: int, name: str) -> None:
-        self._limit = limit
+        self.limit = limit
         self._name = name
         self._lock = Lock()
         self._jobs: SimpleQueue[Job | None] = SimpleQueue()
@@ -36,7 +36,7 @@ class WorkerPool:
                 self._idle -= 1
                 self._jobs.put(job)
                 return True
-            if len(self._threads) >= self._limit:
+            if len(self._threads) >= self.limit:
                 return False
             thread = Thread(target=self._work, args=(job,), name=self._name, daemon=True)
             self._threads.add(thread)

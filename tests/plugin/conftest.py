@@ -1,0 +1,20 @@
+from __future__ import annotations
+
+import boto3  # noqa: F401 - pytester forgets what inner runs import; this is imported once
+import pytest
+
+import pytest_sqsq.http.server
+import pytest_sqsq.server  # noqa: F401 - as above
+
+
+@pytest.fixture
+def run(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch):
+    """Runs a test file in a run of its own, with further options and files."""
+    # Only what the inner runs are about; the plugins of the outer one have options of their own.
+    monkeypatch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")
+
+    def run_file(source: str, *arguments: str, **files: str) -> pytest.RunResult:
+        pytester.makepyfile(test_it=source, **files)
+        return pytester.runpytest("-p", "pytest_sqsq.plugin", "-W", "error", *arguments)
+
+    return run_file
