@@ -1,10 +1,11 @@
 from __future__ import annotations
 
-import boto3  # noqa: F401 - pytester forgets what inner runs import; this is imported once
+import boto3
 import pytest
 
+# pytester forgets what inner runs import; this way it is loaded once for all of them.
 import pytest_sqsq.http.server
-import pytest_sqsq.server  # noqa: F401 - as above
+import pytest_sqsq.server
 
 
 @pytest.fixture
@@ -12,6 +13,7 @@ def run(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch):
     """Runs a test file in a run of its own, with further options and files."""
     # Only what the inner runs are about; the plugins of the outer one have options of their own.
     monkeypatch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")
+    monkeypatch.setattr(boto3, "DEFAULT_SESSION", None)
 
     def run_file(source: str, *arguments: str, **files: str) -> pytest.RunResult:
         pytester.makepyfile(test_it=source, **files)
