@@ -591,7 +591,7 @@ class Broker:
 
     def _settle_if_due(self, queue: Queue, now_ms: int) -> None:
         if queue.next_due_ms <= now_ms:
-            self._settler.settle_queues(queue.upstream, now_ms)
+            self._settler.settle_queues(queue.linked, now_ms)
 
     def _wake(self, waiters: Sequence[Waiter]) -> None:
         for waiter in waiters:

@@ -53,7 +53,7 @@ class Entry:
                 # Steps of move tasks touch any queue: each has its own instant among the rest.
                 settler.settle_all(now_ms)
             else:
-                settler.settle_queues(upstream, now_ms)
+                settler.settle_queues(queue.linked, now_ms)
         queue.settled_ms = now_ms
         return now_ms
 

@@ -69,7 +69,8 @@ class Queue:
 
     ``lock`` guards everything but ``key``, ``arn`` and ``created_ms``; ``next_due_ms`` and
     ``deleted`` may be read without it.  ``settled_ms`` never falls: everything due by then has
-    happened.  ``upstream`` is this queue and all that dead-letter into it, directly or not.
+    happened.  ``upstream`` is this queue and all that dead-letter into it, directly or not;
+    ``linked`` is all that dead letters connect with it either way, whose instants go in one order.
     Sequence numbers below ``sequence_limit`` are reserved in the store; ``arrears`` is what it
     still has to be told, ``None`` where nothing is kept.  ``loose`` is the order of a standard
     queue that keeps none, as ``delivery="realistic"`` has it.
@@ -95,6 +96,7 @@ class Queue:
         self.deleted = False
         self.lock = Lock()
         self.upstream: tuple[Queue, ...] = (self,)
+        self.linked: tuple[Queue, ...] = (self,)
         self.next_due_ms = NEVER_MS
         self.log = MessageLog()
         self.journal = Journal(key.name, surroundings.journal_size, surroundings.listeners)

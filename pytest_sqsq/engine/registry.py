@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
 from threading import Lock
 
 from pytest_sqsq.engine.queue import Queue
@@ -49,7 +50,7 @@ class Registry:
             if self._queues.get(queue.key) is queue:
                 del self._queues[queue.key]
                 self._targets.pop(queue.key, None)
-                self._recompute_upstream()
+                self._recompute_links()
             if deleted_ms is not None:
                 self._forget_deletions(deleted_ms)
                 self._deleted_ms[queue.key] = deleted_ms
@@ -79,23 +80,38 @@ class Registry:
         if policy is not None:
             self._targets[queue.key] = policy.dead_letter_target_arn
         if before is not None or self._targets:
-            self._recompute_upstream()
+            self._recompute_links()
 
-    def _recompute_upstream(self) -> None:
+    def _recompute_links(self) -> None:
         sources: dict[str, list[Queue]] = {}
-        for key, target in self._targets.items():
-            sources.setdefault(target, []).append(self._queues[key])
-        for queue in self._queues.values():
-            found = {queue.key: queue}
-            pending = [queue]
-            while pending:
-                for source in sources.get(pending.pop().arn, ()):
-                    if source.key not in found:
-                        found[source.key] = source
-                        pending.append(source)
-            queue.upstream = tuple(found.values())
+        neighbours: dict[QueueKey, list[Queue]] = {}
+        for key, target_arn in self._targets.items():
+            source, target = self._queues[key], self.find_arn(target_arn)
+            sources.setdefault(target_arn, []).append(source)
+            if target is not None:
+                neighbours.setdefault(key, []).append(target)
+                neighbours.setdefault(target.key, []).append(source)
+        linked: dict[QueueKey, tuple[Queue, ...]] = {}
+        for key, queue in self._queues.items():
+            queue.upstream = _reached(queue, lambda one: sources.get(one.arn, ()))
+            if key not in linked:
+                together = _reached(queue, lambda one: neighbours.get(one.key, ()))
+                linked.update((one.key, together) for one in together)
+            queue.linked = linked[key]
 
     def _forget_deletions(self, now_ms: int) -> None:
         old = [key for key, at_ms in self._deleted_ms.items() if at_ms + COOLDOWN_MS <= now_ms]
         for key in old:
             del self._deleted_ms[key]
+
+
+def _reached(start: Queue, next_of: Callable[[Queue], Iterable[Queue]]) -> tuple[Queue, ...]:
+    """A queue and all that can be reached from it."""
+    found = {start.key: start}
+    pending = [start]
+    while pending:
+        for queue in next_of(pending.pop()):
+            if queue.key not in found:
+                found[queue.key] = queue
+                pending.append(queue)
+    return tuple(found.values())

@@ -416,6 +416,26 @@ def test_a_look_settles_sources_before_it_answers_even_if_nobody_settles_all(wor
     assert [e[0] for e in world.events(dead, "moved")] == [1.0, 2.0, 3.0]
 
 
+def test_what_is_moved_arrives_after_what_happened_in_its_new_queue_before(world) -> None:
+    dead = world.queue("dead")
+    queue = world.queue(dead_letters=dead)
+    world.send(dead, "received", "delayed")
+    world.receive(dead, timeout=2)
+    world.send(queue, "moved")
+    world.receive(queue, timeout=3)
+    poll = world.poll(dead, count=10)
+    assert [d.body for d in poll.result()] == ["delayed"]
+    poll = world.poll(dead, count=10)
+    world.clock.now_ms += 10_000
+    assert world.live(queue) == []
+    assert [d.body for d in poll.result()] == ["received"]
+    assert world.events(dead)[-3:] == [
+        (2.0, "visible", "received"),
+        (2.0, "received", "received"),
+        (3.0, "moved", "moved"),
+    ]
+
+
 def test_time_of_one_queue_does_not_wait_for_another(world) -> None:
     one, other = world.queue("one"), world.queue("other")
     world.send(other, "a", delay=5)
