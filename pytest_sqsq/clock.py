@@ -12,31 +12,20 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager, nullcontext
-from typing import TYPE_CHECKING, Literal, Self, get_args
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Literal, NamedTuple, Self, get_args
 
-from pytest_sqsq.timeline import (
-    EPOCH,
-    MILLISECOND,
-    Callbacks,
-    NothingToMove,
-    ScheduledCall,
-    TimeDriver,
-    duration_ms,
-    instant_ms,
-)
+from pytest_sqsq.timeline import EPOCH, MILLISECOND, instant_ms
+from pytest_sqsq.travel import Traveller
 
 if TYPE_CHECKING:
     from types import TracebackType
 
-    from pytest_sqsq.errors import ClockModeError
-    from pytest_sqsq.models import Event
-
 ClockMode = Literal["live", "frozen", "autojump", "system"]
 
-# Rounds of work at one instant before the clock calls it endless.  A round runs everything that
-# was due when it began, so only work that keeps making new work gets this far.
-CHAIN_LIMIT = 1_000
+# Real seconds; what they are for stands at ``JumpRules``.
+AUTOJUMP_THRESHOLD = 0.002
+AUTOJUMP_GRACE = 0.5
 
 
 class _RealTime:
@@ -70,30 +59,27 @@ def real_now_ms() -> int:
     return _RealTime.monotonic_ns() // 1_000_000 + _RealTime.wall_offset_ms
 
 
-# The plugin loads this module into every run to take its reading of real time, and must cost
-# nothing there: what only a working clock needs is imported then.
+class JumpRules(NamedTuple):
+    """How time jumps in autojump mode, and inside ``run_for`` and ``run_until``.
 
+    ``threshold`` is how many real seconds nothing may happen before a jump, ``grace`` the same
+    while fewer polls are parked than have been.  With ``skip_empty_polls`` polls do not end where
+    something else lies ahead: they stay parked, as if each had been repeated at its end.
+    """
 
-def _told(instant: int) -> str:
-    from pytest_sqsq.models import instant_text
-
-    return instant_text(instant)
-
-
-def _mode_error(text: str) -> ClockModeError:
-    from pytest_sqsq.errors import ClockModeError
-
-    return ClockModeError(text)
+    threshold: float = AUTOJUMP_THRESHOLD
+    grace: float = AUTOJUMP_GRACE
+    skip_empty_polls: bool = False
 
 
 class _Restorer:
-    """What ``freeze``, ``resume`` and ``hold`` return: leaving it as a context undoes them."""
+    """What a change of mode or a hold returns: leaving it as a context undoes the change."""
 
     def __init__(self, undo: Callable[[], None]) -> None:
         self._undo: Callable[[], None] | None = undo
 
     def release(self) -> None:
-        """Undo; does nothing the second time."""
+        """Undo; does nothing the second time, or after a reset of the clock."""
         undo, self._undo = self._undo, None
         if undo is not None:
             undo()
@@ -110,55 +96,57 @@ class _Restorer:
         self.release()
 
 
-class Clock:
+class Clock(Traveller):
     """A server's time.
 
     ``live`` runs with real time plus what was advanced; ``frozen`` stands still until it is
-    moved; ``system`` follows the process clock and cannot be moved.  Moving visits every due
-    instant in order, and returns when all of it has happened.  At one instant the queues settle
-    first, then callbacks run, then polls end.  Safe to use from any thread; ``_state`` guards
-    the mode, the pins, the callbacks and the latest reading of the process clock.
+    moved; ``autojump`` stands too, and its server moves it while nothing but time can make
+    progress; ``system`` follows the process clock and cannot be moved.  Safe to use from any
+    thread; ``_state`` guards the mode, the pins, the counts and the latest reading of the process
+    clock.
 
     ``start`` is the first instant, by default the real now; ``system`` takes none.
     """
 
-    def __init__(self, mode: ClockMode = "live", *, start: dt.datetime | str | None = None) -> None:
+    def __init__(
+        self,
+        mode: ClockMode = "live",
+        *,
+        start: dt.datetime | str | None = None,
+        autojump_threshold: float = AUTOJUMP_THRESHOLD,
+        autojump_grace: float = AUTOJUMP_GRACE,
+    ) -> None:
+        super().__init__()
         if mode not in get_args(ClockMode):
             raise ValueError(
                 f"unknown clock mode {mode!r}; one of {', '.join(get_args(ClockMode))}"
             )
-        if mode == "autojump":
-            raise _mode_error("clock mode 'autojump' is not available yet; use 'frozen'")
         if mode == "system" and start is not None:
             raise ValueError("a clock in system mode follows the process clock and takes no start")
         self._first_mode: ClockMode = mode
+        self._first_rules = JumpRules(autojump_threshold, autojump_grace)
         self._start_ms = None if start is None else instant_ms(start)
         self._state = threading.RLock()
-        self._driver: TimeDriver = NothingToMove()
-        self._mover: int | None = None
-        self._callbacks = Callbacks()
         self._resets = 0
         # Called when time may pass differently or a callback was planned; must not block.
         self.on_changed: Callable[[], None] | None = None
         self.reset()
 
-    def attach(self, driver: TimeDriver) -> None:
-        """Let this clock move ``driver``; without one only the time moves."""
-        self._driver = driver
-
     def reset(self) -> None:
         """Back to the first mode and instant, without callbacks and holds.  Fires nothing."""
         with self._state:
             self._mode: ClockMode = self._first_mode
+            self._rules = self._first_rules
             self._callbacks.clear()
             self._holds = 0
+            self._jumps = self._busy_jumps = 0
             self._resets += 1
             self._pins = 0
             self._pinned_from_ms = 0
             self._latest_process_ms = 0
             first_ms = real_now_ms() if self._start_ms is None else self._start_ms
             self._offset_ms = first_ms - _RealTime.monotonic_ns() // 1_000_000
-            self._standing_ms = first_ms if self._mode == "frozen" else None
+            self._standing_ms = None if self._mode in {"live", "system"} else first_ms
             self.started_ms = self.now_ms if self._mode == "system" else first_ms
         self._changed()
 
@@ -184,27 +172,24 @@ class Clock:
         return EPOCH + dt.timedelta(milliseconds=self.now_ms)
 
     @property
-    def next_event(self) -> Event | None:
-        """What will happen next by itself, callbacks included; ``None`` if nothing will."""
-        call = self._callbacks.next()
-        event = self._driver.next_event()
-        if call is not None and (event is None or call.at_ms < event.at_ms):
-            return call.event(call.at_ms)
-        return event
-
-    @property
-    def next_due_ms(self) -> int | None:
-        """The earliest instant at which anything is due, callbacks and ends of polls included."""
-        call = self._callbacks.next()
-        due = self._driver.next_due_ms()
-        if call is not None and (due is None or call.at_ms < due):
-            return call.at_ms
-        return due
-
-    @property
     def holds(self) -> int:
         """How many ``hold()`` are in force."""
         return self._holds
+
+    @property
+    def jump_rules(self) -> JumpRules:
+        """What jumps go by."""
+        return self._rules
+
+    @property
+    def jumps(self) -> int:
+        """How often time has jumped by itself since the start."""
+        return self._jumps
+
+    @property
+    def busy_jumps(self) -> int:
+        """How many of the jumps happened while a consumer seemed to be at work."""
+        return self._busy_jumps
 
     def real_seconds_until(self, instant: int) -> float | None:
         """Real seconds until ``instant`` (milliseconds), at least 0.
@@ -222,152 +207,25 @@ class Clock:
             self._latest_process_ms = max(self._latest_process_ms, reading)
             return self._latest_process_ms
 
-    # Moving
+    # How time passes
 
-    def advance(self, duration: float | dt.timedelta) -> tuple[Event, ...]:
-        """Let ``duration`` (seconds or timedelta, exact to the millisecond) pass at once.
-
-        Returns what happened, in order.  Raises what a callback raises, with the clock standing
-        at that callback's instant and everything after it still due; ``ValueError`` for a
-        negative duration; ``ClockModeError`` in system mode; ``RuntimeError`` from inside a
-        callback, and if work at one instant keeps making new work for the same instant.
-        """
-        self._require_movable("advance")
-        span = duration_ms(duration)
-        with self._moving(self._driver.exclusive()):
-            return self._travel(self.now_ms + span)
-
-    def travel_to(self, instant: dt.datetime | str) -> tuple[Event, ...]:
-        """Advance to ``instant``; ``ValueError`` if it lies in the past.  Else as ``advance``."""
-        self._require_movable("travel_to")
-        target = instant_ms(instant)
-        with self._moving(self._driver.exclusive()):
-            now = self.now_ms
-            if target < now:
-                raise ValueError(
-                    f"time cannot go back: it is {_told(now)}, later than {_told(target)}"
-                )
-            return self._travel(target)
-
-    def advance_to_next_event(self) -> Event | None:
-        """Advance to the next instant at which something happens; returns the first of it.
-
-        ``None``, without moving, if nothing will happen by itself.  Else as ``advance``.
-        """
-        self._require_movable("advance_to_next_event")
-        with self._moving(self._driver.exclusive()):
-            while (due := self.next_due_ms) is not None:
-                if events := self._travel(max(due, self.now_ms)):
-                    return events[0]
-        return None
-
-    def steps(self, duration: float | dt.timedelta) -> Iterator[tuple[Event, ...]]:
-        """Advance by ``duration``, stopping at each instant at which something happens.
-
-        Yields the events of each instant; the loop's body may make requests and move the clock.
-        A loop left early leaves the clock where it stood.  Else as ``advance``.
-        """
-        self._require_movable("steps")
-        return self._steps(duration_ms(duration))
-
-    def _steps(self, span: int) -> Iterator[tuple[Event, ...]]:
-        with self._pinned():
-            target = self.now_ms + span
-            while True:
-                with self._moving(self._driver.exclusive()):
-                    due = self.next_due_ms
-                    if due is None or due > target:
-                        self._travel(max(target, self.now_ms))
-                        return
-                    events = self._travel(max(due, self.now_ms))
-                if events:
-                    yield events
-
-    def run_due(self, *, beside_requests: bool = False) -> tuple[Event, ...]:
-        """Let everything happen that is due now, callbacks included; the clock does not move.
-
-        ``beside_requests`` leaves the gate open.  Raises as ``advance`` does.
-        """
-        driver = self._driver
-        section = driver.serialised() if beside_requests else driver.exclusive()
-        released = nullcontext if beside_requests else driver.released
-        with self._moving(section):
-            events: list[Event] = []
-            now = self.now_ms
-            while (due := self.next_due_ms) is not None and due <= now:
-                self._run_instant(due, events, released)
-            return tuple(events)
-
-    def _require_movable(self, what: str) -> None:
+    def require_movable(self, what: str) -> None:
         if self._mode == "system":
-            raise _mode_error(
+            # Not at the top: the plugin loads this module into every run, to take its reading of
+            # real time, and must cost nothing there.
+            from pytest_sqsq.errors import ClockModeError
+
+            raise ClockModeError(
                 f"{what}: a clock in system mode follows the process clock, so move that one"
                 " (freezegun, time-machine), or use clock='frozen'"
             )
 
     @contextmanager
-    def _moving(self, section: AbstractContextManager[None]) -> Iterator[None]:
-        if self._mover == threading.get_ident():
-            raise RuntimeError(
-                "a callback cannot move the clock that is calling it; plan a further callback"
-                " with call_at or call_every instead"
-            )
-        with section:
-            self._mover = threading.get_ident()
-            try:
-                yield
-            finally:
-                self._mover = None
+    def standing(self) -> Iterator[None]:
+        """A context that keeps a live clock standing.
 
-    def _travel(self, target: int) -> tuple[Event, ...]:
-        events: list[Event] = []
-        with self._pinned():
-            while (due := self.next_due_ms) is not None and due <= target:
-                instant = max(due, self.now_ms)
-                self._standing_ms = instant
-                self._run_instant(instant, events, self._driver.released)
-            self._standing_ms = target
-        return tuple(events)
-
-    def _run_instant(
-        self,
-        instant: int,
-        events: list[Event],
-        released: Callable[[], AbstractContextManager[None]],
-    ) -> None:
-        for _ in range(CHAIN_LIMIT):
-            events += self._driver.settle(instant)
-            if self._run_callbacks(instant, events, released):
-                continue
-            events += self._driver.end_polls(instant)
-            due = self.next_due_ms
-            if due is None or due > instant:
-                return
-        last = f"; the last was: {events[-1]}" if events else ""
-        raise RuntimeError(
-            f"work at {_told(instant)} made new work for the same instant"
-            f" {CHAIN_LIMIT} times in a row{last}"
-        )
-
-    def _run_callbacks(
-        self,
-        instant: int,
-        events: list[Event],
-        released: Callable[[], AbstractContextManager[None]],
-    ) -> bool:
-        """Run the callbacks due now, apart from those planned meanwhile; tells whether any ran."""
-        mark = self._callbacks.mark()
-        ran = False
-        while (call := self._callbacks.take_due(instant, mark)) is not None:
-            ran = True
-            events.append(call.event(instant))
-            with released():
-                call.function()
-        return ran
-
-    @contextmanager
-    def _pinned(self) -> Iterator[None]:
-        """Keep a live clock standing; afterwards it has gained exactly what it was moved."""
+        Afterwards it has gained exactly what it was moved.
+        """
         with self._state:
             resets = self._resets
             if self._pins == 0 and self._mode == "live":
@@ -384,50 +242,47 @@ class Clock:
                     self._standing_ms = None
             self._changed()
 
-    # Callbacks, modes, holds
-
-    def call_at(self, instant: dt.datetime | str, function: Callable[[], object]) -> ScheduledCall:
-        """Call ``function`` when the clock reaches ``instant``, which may be now.
-
-        It runs while the clock stands there, and may make requests.  An instant that is not
-        ahead is due in the next advance or tick.
-        """
-        return self._plan(instant_ms(instant), function, None)
-
-    def call_every(
-        self, interval: float | dt.timedelta, function: Callable[[], object]
-    ) -> ScheduledCall:
-        """Call ``function`` each ``interval`` (seconds or timedelta), the first time after one."""
-        every = duration_ms(interval)
-        if every == 0:
-            raise ValueError("an interval is at least a millisecond")
-        return self._plan(self.now_ms + every, function, every)
-
-    def _plan(
-        self, at_ms: int, function: Callable[[], object], every_ms: int | None
-    ) -> ScheduledCall:
-        call = self._callbacks.plan(at_ms, function, every_ms)
-        self._changed()
-        return call
-
     def freeze(self) -> _Restorer:
         """Stand still from now on; as a context, until its end."""
-        return self._switch("freeze", "frozen")
+        return self._switch("freeze", "frozen", self._rules)
 
     def resume(self) -> _Restorer:
         """Run with real time again, from where the clock stands; as a context, until its end."""
-        return self._switch("resume", "live")
+        return self._switch("resume", "live", self._rules)
 
-    def _switch(self, what: str, mode: ClockMode) -> _Restorer:
-        self._require_movable(what)
-        previous = self._mode
-        self._enter_mode(mode)
-        return _Restorer(lambda: self._enter_mode(previous))
+    def autojump(
+        self,
+        *,
+        threshold: float | None = None,
+        grace: float | None = None,
+        skip_empty_polls: bool = False,
+    ) -> _Restorer:
+        """Stand still from now on, and jump while nothing but time can make progress.
 
-    def _enter_mode(self, mode: ClockMode) -> None:
+        As a context, until its end.  ``threshold`` and ``grace`` are real seconds, by default
+        those that the clock was made with; see :class:`JumpRules`.  Only a started server jumps.
+        """
+        first = self._first_rules
+        rules = JumpRules(
+            first.threshold if threshold is None else threshold,
+            first.grace if grace is None else grace,
+            skip_empty_polls,
+        )
+        if not (rules.threshold > 0 and rules.grace > 0):
+            raise ValueError("threshold and grace are real seconds, more than 0")
+        return self._switch("autojump", "autojump", rules)
+
+    def _switch(self, what: str, mode: ClockMode, rules: JumpRules) -> _Restorer:
+        self.require_movable(what)
+        previous = self._mode, self._rules
+        self._enter_mode(mode, rules)
+        return self._undoing(lambda: self._enter_mode(*previous))
+
+    def _enter_mode(self, mode: ClockMode, rules: JumpRules) -> None:
         with self._state:
             now = self.now_ms
             self._mode = mode
+            self._rules = rules
             self._offset_ms = now - _RealTime.monotonic_ns() // 1_000_000
             self._pinned_from_ms = now
             self._standing_ms = None if mode == "live" and self._pins == 0 else now
@@ -436,15 +291,26 @@ class Clock:
     def hold(self) -> _Restorer:
         """Let time make no jump by itself until this is released, or its context ends.
 
-        Holds are counted.  Modes other than autojump never jump, and ignore them.
+        Holds are counted.  They hold no ``advance``, and a jump under way goes on to its end.
         """
         self._count_hold(1)
-        return _Restorer(lambda: self._count_hold(-1))
+        return self._undoing(lambda: self._count_hold(-1))
 
     def _count_hold(self, change: int) -> None:
         with self._state:
-            self._holds = max(0, self._holds + change)
+            self._holds += change
         self._changed()
+
+    def _undoing(self, undo: Callable[[], None]) -> _Restorer:
+        # A reset has undone everything already, and what came after it is not ours.
+        resets = self._resets
+        return _Restorer(lambda: undo() if resets == self._resets else None)
+
+    def count_jump(self, *, busy: bool) -> None:
+        """Count a jump; ``busy`` tells whether a consumer seemed to be at work."""
+        with self._state:
+            self._jumps += 1
+            self._busy_jumps += busy
 
     def _changed(self) -> None:
         if self.on_changed is not None:

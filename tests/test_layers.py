@@ -30,12 +30,19 @@ LAYERS = (
     ("actions",),
     ("engine",),
     ("store",),
-    ("errors", "limits", "models", "clock", "timeline", "options", "environment"),
+    ("errors", "limits", "models", "clock", "timeline", "travel", "options", "environment"),
 )
 """From top to bottom.  A unit imports itself and lower layers; the lowest are the leaves, which
 may also import each other."""
 
-PARTS = {"clients": "server", "scheduler": "server", "stack": "server", "shared": "plugin"}
+PARTS = {
+    "autojump": "server",
+    "running": "server",
+    "clients": "server",
+    "scheduler": "server",
+    "stack": "server",
+    "shared": "plugin",
+}
 """Modules that are one unit with another, to keep files short."""
 
 LEVEL = {unit: level for level, units in enumerate(LAYERS) for unit in units}
