@@ -3,9 +3,11 @@ from __future__ import annotations
 import boto3
 import pytest
 
-# pytester forgets what inner runs import; this way it is loaded once for all of them.
-import pytest_sqsq.http.server
-import pytest_sqsq.server
+from pytest_sqsq import SqsServer
+
+# pytester forgets what inner runs import; this way all that a server needs is loaded once.
+with SqsServer():
+    pass
 
 
 @pytest.fixture
