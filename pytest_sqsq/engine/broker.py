@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pytest_sqsq.engine.chances import Chances
 from pytest_sqsq.engine.due import DueHeap
 from pytest_sqsq.engine.entry import Entry, TimeSource
-from pytest_sqsq.engine.forecast import forecast
+from pytest_sqsq.engine.forecast import forecast, next_change
 from pytest_sqsq.engine.handling import (
     apply_delete,
     apply_purge,
@@ -426,6 +426,13 @@ class Broker:
             return message_ms
         return poll.deadline_ms if message_ms is None else min(message_ms, poll.deadline_ms)
 
+    def next_change_ms(self) -> int | None:
+        """When a message next comes back, appears or is moved by itself.  O(queues).
+
+        Retention is left out: it happens when its time has passed, and nobody waits for it.
+        """
+        return next_change(self)
+
     def next_event(self) -> Event | None:
         """What will happen next by itself, if nobody calls until then."""
         return forecast(self)
@@ -451,6 +458,12 @@ class Broker:
                 events.append(Event(waiter.deadline_ms, "poll_ended", queue.key.name))
                 waiter.wake()
         return events
+
+    def postpone_polls(self, instant_ms: int) -> None:
+        """Let parked polls outlast an instant, as if whoever waits had polled on.  O(parked)."""
+        for queue in self.queues:
+            with queue.lock:
+                queue.parked.postpone(instant_ms)
 
     def close_polls(self, error: SqsError | None = None, *, close_connection: bool = False) -> None:
         """End all parked polls: empty, or with an error."""

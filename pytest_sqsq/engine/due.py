@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from heapq import heapify, heappop, heappush
+from heapq import heapify, heappop, heappush, heapreplace
 from threading import Lock
 
 from pytest_sqsq.engine.queue import NEVER_MS, Queue
@@ -86,10 +86,13 @@ class DueHeap:
         """The parked poll that ends first."""
         with self._lock:
             while self._polls:
-                waiter = self._polls[0][2]
-                if not waiter.answered:
+                noted_ms, number, waiter = self._polls[0]
+                if waiter.answered:
+                    heappop(self._polls)
+                elif waiter.deadline_ms != noted_ms:  # postponed
+                    heapreplace(self._polls, (waiter.deadline_ms, number, waiter))
+                else:
                     return waiter
-                heappop(self._polls)
             return None
 
     def _first(self) -> tuple[int, int, Queue] | None:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from pytest_sqsq.engine.queue import Queue
+from pytest_sqsq.engine.queue import NEVER_MS, Queue
 from pytest_sqsq.models import Event, EventKind
 
 if TYPE_CHECKING:
@@ -45,3 +46,21 @@ def _next_in(queue: Queue, due_ms: int, *, moves_early: bool) -> tuple[int, Even
     if message is not None and (queue.visible_at_ms(message) or 0) <= due_ms:
         return 2, Event(due_ms, "visible", queue.key.name, message.message_id, message.body)
     return None
+
+
+def next_change(broker: Broker) -> int | None:
+    """When a message next comes back, appears or is moved by itself, retention aside."""
+    steps = (task.next_step_ms for task in broker.running_move_tasks())
+    instants = [step_ms for step_ms in steps if step_ms != NEVER_MS]
+    for queue in broker.queues:
+        with queue.lock:
+            instants += _changes_in(queue)
+    return min(instants, default=None)
+
+
+def _changes_in(queue: Queue) -> Iterator[int]:
+    if queue.used_up:
+        yield queue.settled_ms
+    for message in (queue.next_timeout(), queue.next_delay()):
+        if message is not None and (visible_ms := queue.visible_at_ms(message)) is not None:
+            yield visible_ms

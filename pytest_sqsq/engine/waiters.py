@@ -98,6 +98,17 @@ class ParkedPolls:
             dead.append(waiter)
         return None, dead
 
+    def postpone(self, instant_ms: int) -> None:
+        """Let polls that would end by an instant end after it.
+
+        Each ends when it would if it were repeated at its end for as often as it takes.
+        """
+        for waiter in self._waiters:
+            late_ms = instant_ms - waiter.deadline_ms
+            if late_ms >= 0:
+                wait_ms = waiter.request.wait_time_seconds * 1000
+                waiter.deadline_ms += (late_ms // wait_ms + 1) * wait_ms
+
     def remove(self, waiter: Waiter) -> None:
         self._waiters.pop(waiter, None)
 

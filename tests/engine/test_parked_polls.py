@@ -298,3 +298,28 @@ def test_a_purge_leaves_polls_waiting(world) -> None:
     assert not poll.resolved
     world.send(queue, "a")
     assert bodies(poll) == ["a"]
+
+
+def test_postponed_polls_end_when_they_would_if_they_were_repeated(world) -> None:
+    queue = world.queue()
+    short, long = world.poll(queue, seconds=3), world.poll(queue, seconds=20)
+    world.broker.postpone_polls(world.clock.now_ms + 9_000)
+
+    assert world.broker.next_due_ms() == world.clock.now_ms + 12_000
+    world.advance(11.999)
+    assert not short.resolved
+    world.advance(0.001)
+    assert short.resolved
+    assert not long.resolved
+    world.advance(8)
+    assert long.resolved
+
+
+def test_a_postponed_poll_is_served_where_it_would_have_ended(world) -> None:
+    queue = world.queue()
+    world.send(queue, "a", delay=5)
+    poll = world.poll(queue, seconds=2)
+    world.broker.postpone_polls(world.clock.now_ms + 5_000)
+    world.advance(5)
+
+    assert bodies(poll) == ["a"]
