@@ -4,6 +4,16 @@ from __future__ import annotations
 
 from pytest_sqsq.store.base import Store
 from pytest_sqsq.store.memory import MemoryStore
+from pytest_sqsq.store.opening import SERVER_PREFIX, make_store, plugin_prefix
+from pytest_sqsq.store.outage import StoreOutage
 from pytest_sqsq.store.records import Record
 
-__all__ = ["MemoryStore", "Record", "Store"]
+__all__ = [
+    "SERVER_PREFIX",
+    "MemoryStore",
+    "Record",
+    "Store",
+    "StoreOutage",
+    "make_store",
+    "plugin_prefix",
+]

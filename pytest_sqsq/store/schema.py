@@ -1,0 +1,112 @@
+"""Which keys there are in Redis, and what each record does to them.
+
+``docs/reference/store.md`` shows the same as a table.
+"""
+
+from __future__ import annotations
+
+from pytest_sqsq.models import QueueKey
+from pytest_sqsq.store.codec import (
+    deduplication_field,
+    encode_deduplication,
+    encode_message,
+    encode_queue,
+    encode_task,
+)
+from pytest_sqsq.store.records import (
+    ClearMessages,
+    PutClock,
+    PutDeduplication,
+    PutMessage,
+    PutMoveTask,
+    PutQueue,
+    Record,
+    RemoveDeduplication,
+    RemoveMessage,
+    RemoveMoveTask,
+    RemoveQueue,
+)
+
+VERSION = 1
+"""The schema described here.  Data of a newer one is not touched."""
+
+Command = tuple[str | int, ...]
+"""A command of Redis and its arguments."""
+
+
+class Keys:
+    """The keys under one prefix.  Account, region and name of a queue are literal text."""
+
+    def __init__(self, prefix: str) -> None:
+        self.prefix = prefix
+        self.queues = f"{prefix}queues"
+        self.tasks = f"{prefix}tasks"
+        self.clock = f"{prefix}clock"
+        self.lease = f"{prefix}lease"
+        self.schema = f"{prefix}schema"
+
+    def meta(self, queue: QueueKey) -> str:
+        return f"{self.prefix}meta:{queue}"
+
+    def messages(self, queue: QueueKey) -> str:
+        return f"{self.prefix}msg:{queue}"
+
+    def deduplication(self, queue: QueueKey) -> str:
+        return f"{self.prefix}dedup:{queue}"
+
+    def commands(self, record: Record) -> list[Command]:
+        """What a record does, as commands for a MULTI."""
+        match record:
+            case PutQueue(queue, queue_record):
+                return [
+                    ("SET", self.meta(queue), encode_queue(queue_record)),
+                    ("SADD", self.queues, str(queue)),
+                ]
+            case RemoveQueue(queue):
+                return [("SREM", self.queues, str(queue)), self.without(queue)]
+            case _:
+                return [self._command(record)]
+
+    def _command(
+        self,
+        record: PutMessage
+        | RemoveMessage
+        | PutDeduplication
+        | RemoveDeduplication
+        | ClearMessages
+        | PutMoveTask
+        | RemoveMoveTask
+        | PutClock,
+    ) -> Command:
+        command: Command
+        match record:
+            case PutMessage(queue, message):
+                text = encode_message(message)
+                command = ("HSET", self.messages(queue), message.message_id, text)
+            case RemoveMessage(queue, message_id):
+                command = ("HDEL", self.messages(queue), message_id)
+            case PutDeduplication(queue, group, deduplication_id):
+                field = deduplication_field(group, deduplication_id)
+                text = encode_deduplication(record)
+                command = ("HSET", self.deduplication(queue), field, text)
+            case RemoveDeduplication(queue, group, deduplication_id):
+                field = deduplication_field(group, deduplication_id)
+                command = ("HDEL", self.deduplication(queue), field)
+            case ClearMessages(queue):
+                command = ("UNLINK", self.messages(queue), self.deduplication(queue))
+            case PutMoveTask(task):
+                command = ("HSET", self.tasks, task.task_id, encode_task(task))
+            case RemoveMoveTask(_, task_id):
+                command = ("HDEL", self.tasks, task_id)
+            case PutClock(now_ms):
+                command = ("SET", self.clock, now_ms)
+        return command
+
+    def without(self, queue: QueueKey) -> Command:
+        """Removes everything of a queue but its place among the queues."""
+        return (
+            "UNLINK",
+            self.meta(queue),
+            self.messages(queue),
+            self.deduplication(queue),
+        )
