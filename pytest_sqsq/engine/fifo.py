@@ -135,7 +135,7 @@ class FifoOrder:
             group = self._first_ready()
             if group is None:
                 break
-            heappop(self._ready)
+            self._drop_entries_of(group)
             for message in group:
                 if message.state != "visible" or message.moving or len(taken) == count:
                     break
@@ -196,6 +196,11 @@ class FifoOrder:
             heappush(self._ready, (group.rank, group))
             if len(self._ready) > 2 * len(self._groups) + STALE_MINIMUM:
                 self._rebuild()
+
+    def _drop_entries_of(self, group: Group) -> None:
+        # It is still ready until what is taken is in flight: no other entry may count meanwhile.
+        while self._ready and self._ready[0][1] is group:
+            heappop(self._ready)
 
     def _first_ready(self) -> Group | None:
         ready = self._ready

@@ -139,6 +139,16 @@ def test_a_group_in_flight_does_not_hold_up_another(world, queue) -> None:
     assert world.bodies(queue) == ["g2-m1"]
 
 
+def test_a_group_whose_head_expired_is_received_once(world) -> None:
+    queue = world.queue("orders.fifo", message_retention_period=60)
+    world.send(queue, "m1")
+    world.advance(30)
+    world.send(queue, "m2")
+    world.advance(30)
+    assert world.bodies(queue) == ["m2"]
+    world.broker.check()
+
+
 def test_there_may_be_any_number_of_groups(world, queue) -> None:
     for number in range(3000):
         world.send(queue, str(number), group=f"group {number}")
