@@ -51,8 +51,9 @@ class MoveTask:
         return max(step_ms, self.not_before_ms)
 
     def fail(self, reason: str) -> None:
-        self.status = "FAILED"
+        # The reason first: who lists tasks reads them without a lock.
         self.failure_reason = reason
+        self.status = "FAILED"
 
     def moved_one(self) -> None:
         self.moved += 1
