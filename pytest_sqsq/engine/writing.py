@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING, Protocol
 
 from pytest_sqsq.engine.arrears import Arrears
@@ -73,13 +74,10 @@ class Writer:
             return
         try:
             self.write(plan.records(source.key), source, target)
-        except ServiceUnavailable:
-            arrived = plan.arriving.message_id
-            if source is not target and _owes(source, plan.message.message_id):
-                assert source.arrears is not None
-                if _owes(target, arrived):
-                    assert target.arrears is not None
-                    target.arrears.messages[arrived] = (source.arrears, plan.message.message_id)
+        except BaseException:
+            owing, owed, arrived = source.arrears, target.arrears, plan.arriving.message_id
+            if source is not target and owing and owed and arrived in owed.messages:
+                owed.messages[arrived] = (owing, plan.message.message_id)
             raise
 
     def write(self, records: Sequence[Record], *queues: Queue) -> None:
@@ -121,9 +119,11 @@ class Writer:
         indebted = [(queue, queue.arrears) for queue in queues if queue.arrears is not None]
         try:
             self.store.write(batch)
-        except OutcomeUnknown:
-            for queue, arrears in indebted:
-                arrears.doubt(records, queue, self._tasks.move_task_ids(queue.key))
+        except BaseException as error:
+            # An interrupt leaves it as open as a missing answer does.
+            if not isinstance(error, StoreError) or isinstance(error, OutcomeUnknown):
+                for queue, arrears in indebted:
+                    arrears.doubt(records, queue, self._tasks.move_task_ids(queue.key))
             raise
         for queue, arrears in indebted:
             arrears.settle(batch, queue)
@@ -151,25 +151,17 @@ class Writer:
         arrears = queue.arrears
         if arrears is None or not self.store.keeps:
             return
-        if (arrears or arrears.emptied != self.store.emptied) and self.store.trouble is None:
-            try:
+        if arrears or arrears.emptied != self.store.emptied:
+            with suppress(ServiceUnavailable):
                 self.write((), queue)
-            except ServiceUnavailable:
-                return
 
     def note_time(self) -> None:
         """Tell the store what time it is, if it can be written; raises nothing."""
         now_ms = self._now_ms()
-        if self.store.keeps and now_ms > self._noted_ms and self.store.trouble is None:
-            try:
+        if self.store.keeps and now_ms > self._noted_ms:
+            with suppress(StoreError):
                 self.store.write([PutClock(now_ms)])
-            except StoreError:
-                return
-            self._noted_ms = now_ms
-
-
-def _owes(queue: Queue, message_id: str) -> bool:
-    return queue.arrears is not None and message_id in queue.arrears.messages
+                self._noted_ms = now_ms
 
 
 def _sequence_limits(queues: Iterable[Queue], records: Iterable[Record]) -> dict[Queue, int]:

@@ -82,6 +82,6 @@ class Reader:
         while True:
             reply, flat = self._ask(("HSCAN", key, cursor, "COUNT", FIELDS_AT_ONCE))
             found.update(zip(flat[::2], flat[1::2], strict=True))
-            cursor = reply.decode()
+            cursor = str(int(reply))
             if cursor == "0":
                 return found
