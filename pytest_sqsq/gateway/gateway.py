@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections import deque
 from collections.abc import Callable, Mapping
+from functools import partial
 from itertools import count
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
@@ -13,6 +14,7 @@ from pytest_sqsq.actions import ActionContext, perform
 from pytest_sqsq.actions.addresses import key_of_url
 from pytest_sqsq.clock import monotonic
 from pytest_sqsq.errors import InternalFailure, SqsError
+from pytest_sqsq.gateway.fault_effects import Attempt, Result
 from pytest_sqsq.gateway.gate import RequestGate
 from pytest_sqsq.gateway.requests import RequestLog, RequestRecord
 from pytest_sqsq.models import QueueKey
@@ -28,6 +30,7 @@ from pytest_sqsq.protocol import (
 
 if TYPE_CHECKING:
     from pytest_sqsq.engine import Broker, Waiter
+    from pytest_sqsq.gateway.faults import Faults
 
 # Real seconds between two looks at whether a parked client is still there, which free its thread.
 # Who makes messages available asks for itself before it hands one to a client.
@@ -56,7 +59,8 @@ class Gateway:
     credential scope, else ``region``.  Queue URLs in answers begin with ``http://`` and the
     request's Host header, or with ``base_url`` where that is missing or no host.  ``authorize``
     may refuse a decoded call by raising an :class:`SqsError`.  ``is_known`` tells whether a queue
-    URL was handed out since the last reset; without it none counts as stale.
+    URL was handed out since the last reset; without it none counts as stale.  ``faults`` are what
+    is planned to go wrong.
 
     ``internal_failures`` keeps the latest exceptions that were answered with InternalFailure.
     """
@@ -73,6 +77,7 @@ class Gateway:
         base_url: str = "http://localhost",
         authorize: Callable[[HttpRequest, Call], None] | None = None,
         is_known: Callable[[QueueKey], bool] | None = None,
+        faults: Faults | None = None,
     ) -> None:
         self._broker = broker
         self.log = log
@@ -85,6 +90,7 @@ class Gateway:
         self._base_url = base_url
         self._authorize = authorize
         self._is_known = is_known
+        self._faults = faults
         self._base_urls: dict[str, str] = {}
         self._retired = False
 
@@ -99,7 +105,8 @@ class Gateway:
         exchange = _Exchange(self._broker, self._gate)
         response = self._answer(request, exchange)
         if not self._retired:
-            self._record(request, exchange, response.status, at_ms, (monotonic() - started) * 1000)
+            status = 0 if response.cut == "unanswered" else response.status
+            self._record(request, exchange, status, at_ms, (monotonic() - started) * 1000)
         return response
 
     def retire(self) -> None:
@@ -120,7 +127,12 @@ class Gateway:
             exchange.context = context = self._context(request, exchange)
             if self._authorize is not None:
                 self._authorize(request, call)
-            result = perform(context, call.action, call.parameters)
+            faults = self._faults
+            result: Result
+            if faults is None or not faults.active:
+                result = perform(context, call.action, call.parameters)
+            else:
+                result = self._carry_out(exchange, context, faults)
             response = encode_result(call, result, request_id)
         except ProtocolFault as fault:
             exchange.call, exchange.error = fault.call, fault.error
@@ -134,7 +146,20 @@ class Gateway:
             response = encode_error(exchange.call.protocol, exchange.error, request_id)
         if exchange.close_connection:
             response.close = True
+        if exchange.attempt is not None:
+            response.cut = exchange.attempt.cut
         return response
+
+    def _carry_out(self, exchange: _Exchange, context: ActionContext, faults: Faults) -> Result:
+        call = exchange.call
+        exchange.attempt = attempt = Attempt(
+            call.action,
+            call.parameters,
+            _queue_of(context, call.parameters),
+            partial(perform, context, call.action),
+            context.is_alive,
+        )
+        return faults.carry_out(attempt, context)
 
     def _context(self, request: HttpRequest, exchange: _Exchange) -> ActionContext:
         call = exchange.call
@@ -180,7 +205,7 @@ class Gateway:
             call.protocol,
             call.parameters,
             status,
-            None if error is None else error.query_code,
+            error.query_code if error is not None and status else None,
             at_ms,
             duration_ms,
             request.client_address,
@@ -198,7 +223,7 @@ class Gateway:
 class _Exchange:
     """One request on its way through the gateway: what is known of it, and how it waits."""
 
-    __slots__ = ("_broker", "_gate", "call", "close_connection", "context", "error")
+    __slots__ = ("_broker", "_gate", "attempt", "call", "close_connection", "context", "error")
 
     def __init__(self, broker: Broker, gate: RequestGate) -> None:
         self._broker = broker
@@ -206,6 +231,7 @@ class _Exchange:
         self.call = Call("", {}, "json")
         self.context: ActionContext | None = None
         self.error: SqsError | None = None
+        self.attempt: Attempt | None = None  # only where faults are planned
         self.close_connection = False
 
     def park(self, waiter: Waiter) -> None:

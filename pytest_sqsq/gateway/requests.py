@@ -25,8 +25,8 @@ class RequestRecord(NamedTuple):
     about, else ``None``; ``account_id`` is the queue's as far as the request names it, else the
     caller's.  ``parameters`` go by wire name, alike in both protocols.  ``error_code`` is the
     code that boto3 shows.  ``at_ms`` is the server's clock when the request came;
-    ``duration_ms`` is real time.  ``stale`` marks a queue URL that was not handed out since the
-    last reset.
+    ``duration_ms`` is real time.  ``status`` is 0 where a planned fault left the request without
+    an answer.  ``stale`` marks a queue URL that was not handed out since the last reset.
     """
 
     action: str | None
@@ -46,6 +46,8 @@ class RequestRecord(NamedTuple):
     def __str__(self) -> str:
         where = f" on {self.queue!r}" if self.queue is not None else ""
         answer = f"{self.status}" if self.error_code is None else f"{self.status} {self.error_code}"
+        if not self.status:
+            answer = "no answer"
         stale = ", stale queue URL" if self.stale else ""
         sender = f" from {self.client_address}" if self.client_address else ""
         return (
