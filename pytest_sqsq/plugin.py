@@ -6,7 +6,6 @@ run with a server needs.  Loading it takes the reading of real time that all clo
 
 from __future__ import annotations
 
-import argparse
 import re
 from collections.abc import Callable, Generator, Iterator, Mapping
 from contextlib import ExitStack, closing
@@ -14,7 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from pytest_sqsq.options import PLUGIN_OPTIONS, Option, checked, plugin_options
+from pytest_sqsq.configuration import MARKER, add_options, given_options, marker_options
+from pytest_sqsq.options import plugin_options
 
 if TYPE_CHECKING:
     from types_boto3_sqs import SQSClient, SQSServiceResource
@@ -72,85 +72,23 @@ _OPTIONS = pytest.StashKey["PluginOptions"]()
 _SERVERS = pytest.StashKey["list[SqsServer]"]()
 
 
-# Options
-
-
-def pytest_addoption(parser: pytest.Parser) -> None:
-    group = parser.getgroup("sqsq", "SQS server")
-    for option in PLUGIN_OPTIONS.values():
-        text = f"{option.help} (default: {option.default!r})"
-        parser.addini(f"sqsq_{option.name}", text, type=_ini_type(option), default=None)
-        flag = f"--sqsq-{option.name.replace('_', '-')}"
-        if isinstance(option.default, bool):
-            group.addoption(
-                flag, action=argparse.BooleanOptionalAction, default=None, help=option.help
-            )
-        else:
-            group.addoption(flag, default=None, metavar=option.name.upper(), help=text)
-
-
-def _ini_type(option: Option) -> Any:
-    if isinstance(option.default, bool):
-        return "bool"
-    if option.kind.from_text in (int, float) and pytest.version_tuple >= (8, 4):
-        return option.kind.from_text.__name__
-    return "string"
-
-
-def _given_options(config: pytest.Config) -> dict[str, Any]:
-    """The options that the configuration and the command line give, the latter winning."""
-    given = {}
-    for name, option in PLUGIN_OPTIONS.items():
-        try:
-            value = config.getini(f"sqsq_{name}")
-            value = config.getoption(f"sqsq_{name}") if _is_on_command_line(config, name) else value
-            if value is not None:
-                given[name] = option.parse(value) if isinstance(value, str) else option.check(value)
-        except (ValueError, TypeError) as error:
-            raise pytest.UsageError(f"sqsq: {error}") from None
-        except pytest.UsageError:  # pytest's own, which does not tell of which option
-            raise pytest.UsageError(f"sqsq: {name} must be {option.kind.wanted}") from None
-    return given
-
-
-def _is_on_command_line(config: pytest.Config, name: str) -> bool:
-    return config.getoption(f"sqsq_{name}") is not None
-
-
-def _marker_options(node: pytest.Item) -> dict[str, Any]:
-    """The options of a test's markers, the closest winning; ``UsageError`` for a bad one."""
-    options: dict[str, Any] = {}
-    for mark in reversed(list(node.iter_markers("sqsq"))):
-        try:
-            if mark.args:
-                raise TypeError("the marker takes keyword arguments only")
-            options.update(checked(mark.kwargs, PLUGIN_OPTIONS))
-            for name in mark.kwargs:
-                if not PLUGIN_OPTIONS[name].per_test:
-                    raise ValueError(f"{name} holds for a whole run and cannot be in a marker")
-        except (ValueError, TypeError) as error:
-            raise pytest.UsageError(f"{node.nodeid}: @pytest.mark.sqsq: {error}") from None
-    return options
-
-
 def _options_of(node: pytest.Item) -> PluginOptions:
     if _OPTIONS not in node.stash:
         run = node.config.stash[_RUN]
-        node.stash[_OPTIONS] = plugin_options(run.given, _marker_options(node))
+        node.stash[_OPTIONS] = plugin_options(run.given, marker_options(node))
     return node.stash[_OPTIONS]
 
 
 # Hooks
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    add_options(parser)
+
+
 def pytest_configure(config: pytest.Config) -> None:
-    signature = ", ".join(
-        f"{name}={option.default!r}" for name, option in PLUGIN_OPTIONS.items() if option.per_test
-    )
-    config.addinivalue_line(
-        "markers", f"sqsq({signature}): options of the SQS server for this test"
-    )
-    run = config.stash[_RUN] = _Run(_given_options(config))
+    config.addinivalue_line("markers", MARKER)
+    run = config.stash[_RUN] = _Run(given_options(config))
     if run.options["environment"] == "session" and not _only_distributes(config):
         run.enter_session()
 

@@ -3,234 +3,54 @@
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, Literal, Self, Unpack, cast
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any, Literal, Unpack
 from weakref import WeakSet
 
 from pytest_sqsq import clients
 from pytest_sqsq.actions import ActionContext
 from pytest_sqsq.actions.addresses import queue_url
-from pytest_sqsq.environment import url_of, variables
-from pytest_sqsq.errors import GateTimeout
-from pytest_sqsq.gateway.gate import RequestGate
+from pytest_sqsq.environment import variables
+from pytest_sqsq.life import Life
 from pytest_sqsq.models import QueueKey
-from pytest_sqsq.options import (
-    ADDRESS_OPTIONS,
-    SERVER_OPTIONS,
-    ServerOptions,
-    checked,
-    server_options,
-)
 from pytest_sqsq.protocol import HttpResponse
-from pytest_sqsq.scheduler import Scheduler
-from pytest_sqsq.stack import Stack
 from pytest_sqsq.testing import QueueProbe, Session, waits
 from pytest_sqsq.testing.queues import create_queue, find_key
 from pytest_sqsq.testing.report import world_report
 
 if TYPE_CHECKING:
-    from types import TracebackType
-
     from botocore.client import BaseClient
     from types_boto3_sqs import SQSClient, SQSServiceResource
 
     from pytest_sqsq.clock import Clock
     from pytest_sqsq.engine import Broker, Waiter
+    from pytest_sqsq.gateway.gate import RequestGate
     from pytest_sqsq.gateway.requests import RequestLog
-    from pytest_sqsq.http.port import Port
-    from pytest_sqsq.http.server import ConnectionInfo, HttpServer
-    from pytest_sqsq.http.wsgi import Application
+    from pytest_sqsq.http.server import ConnectionInfo
     from pytest_sqsq.models import Event
+    from pytest_sqsq.options import ServerOptions
     from pytest_sqsq.protocol import HttpRequest
 
 
-class SqsServer:
+class SqsServer(Life):
     """An SQS server for tests, on a port of its own.
 
     Takes the options of :class:`~pytest_sqsq.options.ServerOptions` as keyword arguments, and
     raises ``TypeError`` and ``ValueError`` for those that are none.  A context manager, which
     starts and stops it.  Safe to use from any thread.
 
-    It is a world of queues for the helpers of :mod:`pytest_sqsq.testing`.  A started server has
-    one :class:`Stack` at a time; whoever exchanges or empties it keeps the gate closed.
+    It is a world of queues for the helpers of :mod:`pytest_sqsq.testing`.
     """
 
     def __init__(self, **options: Unpack[ServerOptions]) -> None:
-        self._options = server_options(options)
-        self._gate = RequestGate()
-        self._stack: Stack | None = None
-        self._http: HttpServer | None = None
-        self._application: Application | None = None
-        self._scheduler: Scheduler | None = None
-        self._url: str | None = None
+        super().__init__(**options)
         self._direct_clients: WeakSet[BaseClient] = WeakSet()
-        self._suspended = False
         self.timeout_factor = 1.0
 
     def __repr__(self) -> str:
         return f"<SqsServer {self.url if self._http is not None else 'not started'}>"
 
-    # Life
-
-    def start(self, claim: Port | None = None) -> Self:
-        """Listen, and answer requests from the moment this returns.
-
-        ``claim`` is a port that listens already, in place of the options ``host`` and ``port``.
-
-        Raises ``ServerStartError`` if the address cannot be had, ``RuntimeError`` if the server
-        runs already.  A server that was stopped starts anew, with nothing of its past.
-        """
-        from pytest_sqsq.http.server import HttpServer
-        from pytest_sqsq.http.wsgi import Application
-
-        if self._http is not None:
-            raise RuntimeError(f"the server runs already, at {self.url}")
-        options = self._options
-        scheduler = Scheduler(self._running)
-        stack = Stack(options, self._gate, scheduler.due_moved, scheduler.wake)
-        application = Application(stack.gateway, self._gate)
-        http = HttpServer(
-            application,
-            host=options["host"],
-            port=options["port"],
-            claim=claim,
-            max_connections=options["max_connections"],
-            end_polls=self._end_polls,
-        )
-        self._scheduler, self._application, self._http = scheduler, application, http
-        self._url = url_of(options["host"], http.port)
-        self._adopt(stack)
-        http.start()
-        scheduler.start()
-        return self
-
-    def stop(self) -> None:
-        """End everything within about 0.2 real seconds; does nothing if it does not run.
-
-        Parked polls are answered, empty.  The queues can still be looked at.  Waits for an
-        advance in another thread; if that stands in a callback for 5 real seconds, the server is
-        stopped all the same and ``GateTimeout`` is raised.
-        """
-        try:
-            with self._gate.serialised():
-                self._shut_down()
-        except GateTimeout:
-            self._shut_down()
-            raise
-
-    def _shut_down(self) -> None:
-        http, self._http = self._http, None
-        if http is not None and self._scheduler is not None:
-            http.stop()
-            self._scheduler.stop()
-            self._running().close()
-
-    def _end_polls(self) -> None:
-        self.broker.close_polls(close_connection=True)
-
-    def __enter__(self) -> Self:
-        return self.start()
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        self.stop()
-
-    def reset(self) -> None:
-        """Empty the server: no queues, no memory of any, the clock where it was at the start.
-
-        Clients are disconnected; parked polls are told that their queue is gone.
-        """
-        self.configure()
-
-    def configure(self, **options: Unpack[ServerOptions]) -> None:
-        """Empty the server as ``reset`` does, and let ``options`` hold from now on.
-
-        The listener keeps its address.  Raises as the constructor does.
-        """
-        changes = checked(options, _CHANGEABLE)
-        merged = cast("ServerOptions", {**self._options, **changes})
-        with self._gate.closed():
-            stack = self._running()
-            if merged == self._options:
-                stack.empty()
-                self._adopt(stack)
-            else:
-                replacement = self._new_stack(merged)
-                stack.empty()
-                stack.close()
-                self._options = merged
-                self._adopt(replacement)
-        if self._http is not None:
-            self._http.max_connections = merged["max_connections"]
-            self._http.close_connections()
-
-    def restart(self) -> None:
-        """Cut all clients off and listen again, with everything as it was."""
-        with self.outage():
-            pass
-
-    @contextmanager
-    def outage(self) -> Iterator[None]:
-        """A context in which nobody listens: clients are cut off and refused, the port is kept.
-
-        Queues, clock and request log stay as they are; parked polls end without an answer.
-        """
-        http = self._http
-        if http is None:
-            raise RuntimeError("the server does not run")
-        with self._gate.closed():
-            self._suspended = True
-            http.suspend()
-            http.cut_connections()
-            self.broker.close_polls()
-        try:
-            yield
-        finally:
-            self._suspended = False
-            http.resume()
-
-    def _new_stack(self, options: ServerOptions) -> Stack:
-        assert self._scheduler is not None
-        return Stack(options, self._gate, self._scheduler.due_moved, self._scheduler.wake)
-
-    def _adopt(self, stack: Stack) -> None:
-        """Let requests go to ``stack``; with the gate closed, or before anyone listens."""
-        assert self._application is not None
-        assert self._scheduler is not None
-        stack.serve_at(self.url)
-        self._stack = stack
-        self._application.gateway = stack.gateway
-        self._scheduler.wake()
-
-    def _running(self) -> Stack:
-        if self._stack is None:
-            raise RuntimeError(
-                "the server was not started: call start(), or use it as a context manager"
-            )
-        return self._stack
-
     # Reaching it
-
-    @property
-    def is_running(self) -> bool:
-        return self._http is not None
-
-    @property
-    def options(self) -> ServerOptions:
-        """All options in force; a copy."""
-        return cast("ServerOptions", dict(self._options))
-
-    @property
-    def url(self) -> str:
-        """Where it listens, or did before it was stopped, without a trailing slash."""
-        if self._url is None:
-            raise RuntimeError("the server was not started and has no URL")
-        return self._url
 
     @property
     def port(self) -> int:
@@ -445,8 +265,3 @@ class SqsServer:
             raise failures[0]
         if failures:
             raise BaseExceptionGroup("several things went wrong in the server", failures)
-
-
-_CHANGEABLE = {
-    name: option for name, option in SERVER_OPTIONS.items() if name not in ADDRESS_OPTIONS
-}

@@ -39,6 +39,8 @@ PARTS = {
     "autojump": "server",
     "running": "server",
     "clients": "server",
+    "configuration": "plugin",
+    "life": "server",
     "scheduler": "server",
     "stack": "server",
     "shared": "plugin",

@@ -87,7 +87,7 @@ def test_a_bad_marker_is_a_usage_error_at_collection(run, marker, text) -> None:
         ("--sqsq-clock=stopped", "clock must be one of *, not 'stopped'"),
         ("--sqsq-strict", "strict=True is not available yet"),
         ("--sqsq-block-aws", "block_aws=True is not available yet"),
-        ("--sqsq-autojump-grace=1", "autojump_grace=1.0 is not available yet"),
+        ("--sqsq-autojump-grace=0", "autojump_grace must be a number above 0, not 0.0"),
     ],
 )
 def test_a_bad_option_of_the_command_line_is_a_usage_error(run, argument, text) -> None:

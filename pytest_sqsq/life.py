@@ -1,0 +1,205 @@
+"""The life of a server: starting, stopping, emptying, and times in which nobody listens."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Self, Unpack, cast
+
+from pytest_sqsq.environment import url_of
+from pytest_sqsq.errors import GateTimeout
+from pytest_sqsq.gateway.gate import RequestGate
+from pytest_sqsq.options import (
+    ADDRESS_OPTIONS,
+    SERVER_OPTIONS,
+    ServerOptions,
+    checked,
+    server_options,
+)
+from pytest_sqsq.scheduler import Scheduler
+from pytest_sqsq.stack import Stack
+
+if TYPE_CHECKING:
+    from types import TracebackType
+
+    from pytest_sqsq.http.port import Port
+    from pytest_sqsq.http.server import HttpServer
+    from pytest_sqsq.http.wsgi import Application
+
+_CHANGEABLE = {
+    name: option for name, option in SERVER_OPTIONS.items() if name not in ADDRESS_OPTIONS
+}
+
+
+class Life:
+    """One listener for as long as it runs, and behind it one :class:`Stack` at a time.
+
+    Whoever exchanges or empties the stack keeps the gate closed.
+    """
+
+    def __init__(self, **options: Unpack[ServerOptions]) -> None:
+        self._options = server_options(options)
+        self._gate = RequestGate()
+        self._stack: Stack | None = None
+        self._http: HttpServer | None = None
+        self._application: Application | None = None
+        self._scheduler: Scheduler | None = None
+        self._url: str | None = None
+        self._suspended = False
+
+    @property
+    def is_running(self) -> bool:
+        return self._http is not None
+
+    @property
+    def options(self) -> ServerOptions:
+        """All options in force; a copy."""
+        return cast("ServerOptions", dict(self._options))
+
+    @property
+    def url(self) -> str:
+        """Where it listens, or did before it was stopped, without a trailing slash."""
+        if self._url is None:
+            raise RuntimeError("the server was not started and has no URL")
+        return self._url
+
+    def start(self, claim: Port | None = None) -> Self:
+        """Listen, and answer requests from the moment this returns.
+
+        ``claim`` is a port that listens already, in place of the options ``host`` and ``port``.
+
+        Raises ``ServerStartError`` if the address cannot be had, ``RuntimeError`` if the server
+        runs already.  A server that was stopped starts anew, with nothing of its past.
+        """
+        from pytest_sqsq.http.server import HttpServer
+        from pytest_sqsq.http.wsgi import Application
+
+        if self._http is not None:
+            raise RuntimeError(f"the server runs already, at {self.url}")
+        options = self._options
+        scheduler = Scheduler(self._running)
+        stack = Stack(options, self._gate, scheduler.due_moved, scheduler.wake)
+        application = Application(stack.gateway, self._gate)
+        http = HttpServer(
+            application,
+            host=options["host"],
+            port=options["port"],
+            claim=claim,
+            max_connections=options["max_connections"],
+            end_polls=self._end_polls,
+        )
+        self._scheduler, self._application, self._http = scheduler, application, http
+        self._url = url_of(options["host"], http.port)
+        self._adopt(stack)
+        http.start()
+        scheduler.start()
+        return self
+
+    def stop(self) -> None:
+        """End everything within about 0.2 real seconds; does nothing if it does not run.
+
+        Parked polls are answered, empty.  The queues can still be looked at.  Waits for an
+        advance in another thread; if that stands in a callback for 5 real seconds, the server is
+        stopped all the same and ``GateTimeout`` is raised.
+        """
+        try:
+            with self._gate.serialised():
+                self._shut_down()
+        except GateTimeout:
+            self._shut_down()
+            raise
+
+    def _shut_down(self) -> None:
+        http, self._http = self._http, None
+        if http is not None and self._scheduler is not None:
+            http.stop()
+            self._scheduler.stop()
+            self._running().close()
+
+    def _end_polls(self) -> None:
+        self._running().broker.close_polls(close_connection=True)
+
+    def __enter__(self) -> Self:
+        return self.start()
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.stop()
+
+    def reset(self) -> None:
+        """Empty the server: no queues, no memory of any, the clock where it was at the start.
+
+        Clients are disconnected; parked polls are told that their queue is gone.
+        """
+        self.configure()
+
+    def configure(self, **options: Unpack[ServerOptions]) -> None:
+        """Empty the server as ``reset`` does, and let ``options`` hold from now on.
+
+        The listener keeps its address.  Raises as the constructor does.
+        """
+        changes = checked(options, _CHANGEABLE)
+        merged = cast("ServerOptions", {**self._options, **changes})
+        with self._gate.closed():
+            stack = self._running()
+            if merged == self._options:
+                stack.empty()
+                self._adopt(stack)
+            else:
+                replacement = self._new_stack(merged)
+                stack.empty()
+                stack.close()
+                self._options = merged
+                self._adopt(replacement)
+        if self._http is not None:
+            self._http.max_connections = merged["max_connections"]
+            self._http.close_connections()
+
+    def restart(self) -> None:
+        """Cut all clients off and listen again, with everything as it was."""
+        with self.outage():
+            pass
+
+    @contextmanager
+    def outage(self) -> Iterator[None]:
+        """A context in which nobody listens: clients are cut off and refused, the port is kept.
+
+        Queues, clock and request log stay as they are; parked polls end without an answer.
+        """
+        http = self._http
+        if http is None:
+            raise RuntimeError("the server does not run")
+        with self._gate.closed():
+            self._suspended = True
+            http.suspend()
+            http.cut_connections()
+            self._running().broker.close_polls()
+        try:
+            yield
+        finally:
+            self._suspended = False
+            http.resume()
+
+    def _new_stack(self, options: ServerOptions) -> Stack:
+        assert self._scheduler is not None
+        return Stack(options, self._gate, self._scheduler.due_moved, self._scheduler.wake)
+
+    def _adopt(self, stack: Stack) -> None:
+        """Let requests go to ``stack``; with the gate closed, or before anyone listens."""
+        assert self._application is not None
+        assert self._scheduler is not None
+        stack.serve_at(self.url)
+        self._stack = stack
+        self._application.gateway = stack.gateway
+        self._scheduler.wake()
+
+    def _running(self) -> Stack:
+        if self._stack is None:
+            raise RuntimeError(
+                "the server was not started: call start(), or use it as a context manager"
+            )
+        return self._stack
