@@ -166,7 +166,7 @@ class ServerOptions(TypedDict, total=False):
     ]
     delivery: Annotated[
         Literal["ordered", "realistic"],
-        Option("ordered", "how loosely standard queues deliver", later=("realistic",)),
+        Option("ordered", "how loosely standard queues deliver"),
     ]
     seed: Annotated[int | None, Option(None, "makes ids and chances repeatable", _ANY_INTEGER)]
     signatures: Annotated[

@@ -9,8 +9,10 @@ from typing import TYPE_CHECKING
 
 from pytest_sqsq.clock import Clock
 from pytest_sqsq.engine import Broker
+from pytest_sqsq.engine.chances import Chances
 from pytest_sqsq.environment import DUMMY_KEY
 from pytest_sqsq.errors import QueueDoesNotExist
+from pytest_sqsq.gateway.faults import Faults
 from pytest_sqsq.gateway.gateway import Gateway
 from pytest_sqsq.gateway.requests import RequestLog
 from pytest_sqsq.store import MemoryStore, Store
@@ -53,6 +55,7 @@ class Stack:
 
     def _build(self) -> None:
         options = self.options
+        self.chances = Chances(options["seed"])
         self.broker = Broker(
             self.clock,
             store=self._store,
@@ -60,7 +63,9 @@ class Stack:
             in_flight_limit=options["in_flight_limit"],
             journal_size=options["journal_size"],
             seed=options["seed"],
+            loose=self.chances if options["delivery"] == "realistic" else None,
         )
+        self.faults = Faults(self.broker, self.clock, self._gate, self.chances)
         self.broker.due.on_earlier = self._on_due_moved
         self._open_gateway()
 
@@ -75,6 +80,7 @@ class Stack:
             cooldowns=options["cooldowns"],
             base_url=self._base_url,
             is_known=self._is_known,
+            faults=self.faults,
             authorize=signature_check(options),
         )
 
@@ -83,8 +89,13 @@ class Stack:
         self._base_url = url
         self._open_gateway()
 
+    @property
+    def seed(self) -> int | None:
+        """The seed of everything that was left to chance, ``None`` if nothing was."""
+        return self.chances.seed if self.chances.drawn else self.options["seed"]
+
     def empty(self) -> None:
-        """Back to the first instant, without queues, requests and memory of either.
+        """Back to the first instant, without queues, requests, faults and memory of any.
 
         Parked polls are told that their queue is gone.  Called with the gate closed.
         """

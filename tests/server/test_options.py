@@ -64,7 +64,7 @@ def test_an_unknown_option_is_refused_with_the_closest_one() -> None:
 
 
 @pytest.mark.parametrize(
-    "options", [{"delivery": "realistic"}, {"store": "redis://nowhere"}]
+    "options", [{"store": "fakeredis"}, {"store": "redis://nowhere"}]
 )
 def test_an_option_of_a_missing_feature_is_refused(options) -> None:
     with pytest.raises(ValueError, match="is not available yet"):
