@@ -102,6 +102,8 @@ class Life:
         advance in another thread; if that stands in a callback for 5 real seconds, the server is
         stopped all the same and ``GateTimeout`` is raised.
         """
+        if self._http is not None:
+            self._running().faults.hurry()
         try:
             with self._gate.serialised():
                 self._shut_down()
@@ -133,7 +135,8 @@ class Life:
     def reset(self) -> None:
         """Empty the server: no queues, no memory of any, the clock where it was at the start.
 
-        Clients are disconnected; parked polls are told that their queue is gone.
+        Clients are disconnected; parked polls are told that their queue is gone.  Planned faults
+        are forgotten.
         """
         self.configure()
 
@@ -144,7 +147,7 @@ class Life:
         """
         changes = checked(options, _CHANGEABLE)
         merged = cast("ServerOptions", {**self._options, **changes})
-        with self._gate.closed():
+        with self._running().faults.hurried(), self._gate.closed():
             stack = self._running()
             if merged == self._options:
                 stack.empty()
@@ -168,12 +171,12 @@ class Life:
     def outage(self) -> Iterator[None]:
         """A context in which nobody listens: clients are cut off and refused, the port is kept.
 
-        Queues, clock and request log stay as they are; parked polls end without an answer.
+        Queues, clock, request log and faults stay as they are; parked polls end without an answer.
         """
         http = self._http
         if http is None:
             raise RuntimeError("the server does not run")
-        with self._gate.closed():
+        with self._running().faults.hurried(), self._gate.closed():
             self._suspended = True
             http.suspend()
             http.cut_connections()

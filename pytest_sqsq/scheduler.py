@@ -87,8 +87,8 @@ class Scheduler:
         due = clock.next_due_ms
         if clock.mode == "system":
             # Read after the due instant: a poll that parks in between is seen here, one that
-            # parks later moves the due instant and calls.
-            if not stack.broker.parked_polls:
+            # parks later moves the due instant and calls.  So does a request that is held up.
+            if not (stack.broker.parked_polls or stack.faults.waiting):
                 return None
             overdue = due is not None and due <= clock.now_ms
             return self._let_happen(stack) if overdue else LOOK_SECONDS

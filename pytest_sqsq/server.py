@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
     from pytest_sqsq.clock import Clock
     from pytest_sqsq.engine import Broker, Waiter
+    from pytest_sqsq.gateway.faults import Faults
     from pytest_sqsq.gateway.gate import RequestGate
     from pytest_sqsq.gateway.requests import RequestLog
     from pytest_sqsq.http.server import ConnectionInfo
@@ -177,6 +178,11 @@ class SqsServer(Life):
         """The requests that clients made."""
         return self._running().requests
 
+    @property
+    def faults(self) -> Faults:
+        """What is planned to go wrong; empty after a reset."""
+        return self._running().faults
+
     def track(self) -> Session:
         """``with server.track() as session:`` the events that happen in between."""
         return Session(self)
@@ -192,7 +198,7 @@ class SqsServer(Life):
 
     def report(self) -> str:
         """The queues, their first messages and the last requests, for people to read; bounded."""
-        return world_report(self, tuple(self.requests), self._options["seed"])
+        return world_report(self, tuple(self.requests), self._running().seed)
 
     def wait_until(self, predicate: Callable[[], object], timeout: float = 5.0) -> None:
         """Wait until ``predicate()`` is true; ``WaitTimeout`` after ``timeout`` real seconds."""
