@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Self, Unpack, cast
+from typing import TYPE_CHECKING, Self, TypeVar, Unpack, cast
 
+from pytest_sqsq.autojump import Autojump
 from pytest_sqsq.environment import url_of
 from pytest_sqsq.errors import GateTimeout
 from pytest_sqsq.gateway.gate import RequestGate
@@ -26,6 +27,8 @@ if TYPE_CHECKING:
     from pytest_sqsq.http.server import HttpServer
     from pytest_sqsq.http.wsgi import Application
 
+Part = TypeVar("Part")
+
 _CHANGEABLE = {
     name: option for name, option in SERVER_OPTIONS.items() if name not in ADDRESS_OPTIONS
 }
@@ -44,6 +47,7 @@ class Life:
         self._http: HttpServer | None = None
         self._application: Application | None = None
         self._scheduler: Scheduler | None = None
+        self._autojump: Autojump | None = None
         self._url: str | None = None
         self._suspended = False
 
@@ -78,7 +82,7 @@ class Life:
             raise RuntimeError(f"the server runs already, at {self.url}")
         options = self._options
         scheduler = Scheduler(self._running)
-        stack = Stack(options, self._gate, scheduler.due_moved, scheduler.wake)
+        stack = Stack(options, self._gate, scheduler.due_moved, self._clock_changed)
         application = Application(stack.gateway, self._gate)
         http = HttpServer(
             application,
@@ -89,6 +93,7 @@ class Life:
             end_polls=self._end_polls,
         )
         self._scheduler, self._application, self._http = scheduler, application, http
+        self._autojump = Autojump(self._running, self._gate)
         self._url = url_of(options["host"], http.port)
         self._adopt(stack)
         http.start()
@@ -106,17 +111,28 @@ class Life:
             self._running().faults.hurry()
         try:
             with self._gate.serialised():
-                self._shut_down()
+                movers = self._shut_down()
         except GateTimeout:
-            self._shut_down()
+            # One of the threads that move time may be the one that stands in the callback.
+            if self._shut_down():
+                self._running().close()
             raise
-
-    def _shut_down(self) -> None:
-        http, self._http = self._http, None
-        if http is not None and self._scheduler is not None:
-            http.stop()
-            self._scheduler.stop()
+        if movers:
+            # Only now: they may have been waiting for their turn at the gate.
+            for mover in movers:
+                mover.join()
             self._running().close()
+
+    def _shut_down(self) -> tuple[Scheduler | Autojump, ...]:
+        """Stop listening; returns what moves time by itself, which is told to end."""
+        http, self._http = self._http, None
+        if http is None or self._scheduler is None or self._autojump is None:
+            return ()
+        http.stop()
+        movers = (self._scheduler, self._autojump)
+        for mover in movers:
+            mover.end()
+        return movers
 
     def _end_polls(self) -> None:
         self._running().broker.close_polls(close_connection=True)
@@ -189,7 +205,7 @@ class Life:
 
     def _new_stack(self, options: ServerOptions) -> Stack:
         assert self._scheduler is not None
-        return Stack(options, self._gate, self._scheduler.due_moved, self._scheduler.wake)
+        return Stack(options, self._gate, self._scheduler.due_moved, self._clock_changed)
 
     def _adopt(self, stack: Stack) -> None:
         """Let requests go to ``stack``; with the gate closed, or before anyone listens."""
@@ -198,11 +214,25 @@ class Life:
         stack.serve_at(self.url)
         self._stack = stack
         self._application.gateway = stack.gateway
+        self._gate.lower_high_water()
+        self._clock_changed()
+
+    def _clock_changed(self) -> None:
+        assert self._scheduler is not None
+        assert self._autojump is not None
         self._scheduler.wake()
+        self._autojump.look_again()
 
     def _running(self) -> Stack:
-        if self._stack is None:
-            raise RuntimeError(
-                "the server was not started: call start(), or use it as a context manager"
-            )
-        return self._stack
+        return _made(self._stack)
+
+    def _jumping(self) -> Autojump:
+        return _made(self._autojump)
+
+
+def _made(part: Part | None) -> Part:
+    if part is None:
+        raise RuntimeError(
+            "the server was not started: call start(), or use it as a context manager"
+        )
+    return part

@@ -9,7 +9,7 @@ import math
 from collections.abc import Callable, Collection, Mapping
 from typing import Annotated, Any, Literal, TypedDict, cast, get_args, get_origin
 
-from pytest_sqsq.clock import ClockMode
+from pytest_sqsq.clock import AUTOJUMP_GRACE, AUTOJUMP_THRESHOLD, ClockMode
 from pytest_sqsq.timeline import instant_ms
 
 
@@ -135,7 +135,7 @@ class ServerOptions(TypedDict, total=False):
     port: Annotated[
         int, Option(0, "port to listen on; 0 takes a free one", _integer(0, 65_535), per_test=False)
     ]
-    clock: Annotated[ClockMode, Option("live", "how time passes", later=("autojump",))]
+    clock: Annotated[ClockMode, Option("live", "how time passes")]
     start: Annotated[
         dt.datetime | str | None,
         Option(None, "first instant; default: now, or 2030-01-01 with a seed and frozen", _INSTANT),
@@ -177,10 +177,10 @@ class ServerOptions(TypedDict, total=False):
     request_log_size: Annotated[int, Option(10_000, "requests remembered", _integer(1))]
     max_connections: Annotated[int, Option(2048, "most connections at once", _integer(1))]
     autojump_threshold: Annotated[
-        float, Option(0.002, "real seconds of quiet before a jump", _SECONDS, later=(...,))
+        float, Option(AUTOJUMP_THRESHOLD, "real seconds of quiet before a jump", _SECONDS)
     ]
     autojump_grace: Annotated[
-        float, Option(0.5, "real seconds to wait for a busy consumer", _SECONDS, later=(...,))
+        float, Option(AUTOJUMP_GRACE, "real seconds to wait for a busy consumer", _SECONDS)
     ]
 
 

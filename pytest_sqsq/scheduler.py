@@ -45,11 +45,14 @@ class Scheduler:
     def start(self) -> None:
         self._thread.start()
 
-    def stop(self) -> None:
-        """End the thread; returns when it has ended."""
+    def end(self) -> None:
+        """Have the thread end; does not wait for it."""
         with self._condition:
             self._stopping = True
             self._condition.notify()
+
+    def join(self) -> None:
+        """Wait until the thread has ended, after ``end``.  It may wait for its turn at the gate."""
         self._thread.join()
 
     def wake(self) -> None:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, Literal, Unpack
 from weakref import WeakSet
 
-from pytest_sqsq import clients
+from pytest_sqsq import clients, running
 from pytest_sqsq.actions import ActionContext
 from pytest_sqsq.actions.addresses import queue_url
 from pytest_sqsq.environment import variables
@@ -164,6 +164,43 @@ class SqsServer(Life):
     def advance(self, duration: float | dt.timedelta) -> tuple[Event, ...]:
         """``clock.advance``: let seconds or a timedelta pass; what happened, in order."""
         return self.clock.advance(duration)
+
+    def run_for(
+        self, duration: float | dt.timedelta, *, skip_empty_polls: bool | None = None
+    ) -> tuple[Event, ...]:
+        """Let ``duration`` pass, and wait at each instant until the consumers have done their part.
+
+        Time jumps whenever they have come to rest, by the rules of autojump.  Returns all that
+        happened, what they did included.  With ``skip_empty_polls`` polls that find nothing do
+        not end; ``None`` takes what the clock's rules say.  Raises as ``clock.advance`` does, and
+        ``WaitTimeout`` where the consumers never come to rest.
+        """
+        __tracebackhide__ = True
+        stack, autojump = self._running(), self._jumping()
+        return running.run_for(self, stack, autojump, duration, skip_empty_polls=skip_empty_polls)
+
+    def run_until(
+        self,
+        predicate: Callable[[], object],
+        limit: float | dt.timedelta = running.LIMIT,
+        *,
+        skip_empty_polls: bool | None = None,
+    ) -> tuple[Event, ...]:
+        """Let time pass as ``run_for`` does, until ``predicate()`` is true.
+
+        It is asked at the start and whenever the consumers have come to rest, while the clock
+        stands; it may make requests.  Raises ``WaitTimeout`` after ``limit``, and at once when
+        nothing is left that can change.
+        """
+        __tracebackhide__ = True
+        return running.run_until(
+            self,
+            self._running(),
+            self._jumping(),
+            predicate,
+            limit=limit,
+            skip_empty_polls=skip_empty_polls,
+        )
 
     def tick(self) -> tuple[Event, ...]:
         """Let happen what is due now, and clean up; the clock does not move."""

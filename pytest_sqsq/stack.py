@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from pytest_sqsq.options import ServerOptions
     from pytest_sqsq.protocol import Call, HttpRequest
 
-# Where a frozen clock starts when ids are to be the same in each run.
+# Where a clock that stands starts when ids are to be the same in each run.
 SEEDED_START = "2030-01-01T00:00:00Z"
 
 
@@ -47,7 +47,12 @@ class Stack:
         self._on_due_moved = on_due_moved
         self._failures: list[BaseException] = []
         self._store = open_store(options)
-        self.clock = Clock(options["clock"], start=_first_instant(options))
+        self.clock = Clock(
+            options["clock"],
+            start=_first_instant(options),
+            autojump_threshold=options["autojump_threshold"],
+            autojump_grace=options["autojump_grace"],
+        )
         self.requests = RequestLog(options["request_log_size"])
         self._build()
         self.clock.attach(_Driver(self, gate))
@@ -171,5 +176,5 @@ def signature_check(options: ServerOptions) -> Callable[[HttpRequest, Call], Non
 
 def _first_instant(options: ServerOptions) -> dt.datetime | str | None:
     start = options["start"]
-    seeded = options["seed"] is not None and options["clock"] == "frozen"
+    seeded = options["seed"] is not None and options["clock"] in {"frozen", "autojump"}
     return SEEDED_START if start is None and seeded else start

@@ -40,11 +40,18 @@ def world_report(world: World, requests: Sequence[object], seed: int | None) -> 
     """
     clock = world.clock
     lines = [f"{clock_line(clock.now_ms, clock.started_ms)} ({clock.mode})"]
+    if clock.busy_jumps:
+        lines.append(busy_jumps_text(clock.busy_jumps))
     if seed is not None:
         lines.append(f"seed: {seed}")
     lines += _queue_lines(world)
     lines += _request_lines(requests)
     return "\n".join(lines)
+
+
+def busy_jumps_text(count: int) -> str:
+    """``2 jumps while a consumer was busy``."""
+    return f"{plural(count, 'jump')} while a consumer was busy"
 
 
 def _queue_lines(world: World) -> Iterator[str]:
