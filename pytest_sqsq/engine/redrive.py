@@ -14,6 +14,7 @@ from pytest_sqsq.engine.message import Message
 from pytest_sqsq.engine.move_tasks import MoveTask
 from pytest_sqsq.engine.plans import MovePlan
 from pytest_sqsq.engine.queue import Queue
+from pytest_sqsq.models import EventKind
 
 
 @contextmanager
@@ -66,17 +67,17 @@ def _planned(message: Message, arriving: Message, target: Queue, now_ms: int) ->
 
 
 def apply_dead_letter_move(plan: MovePlan, source: Queue, target: Queue) -> None:
-    source.journal.record(plan.now_ms, "dead_lettered", plan.message, {"target_arn": target.arn})
     source.dead_lettered += 1
-    _carry(plan, source, target)
+    _carry(plan, source, target, "dead_lettered")
 
 
 def apply_task_move(plan: MovePlan, source: Queue, target: Queue) -> None:
-    source.journal.record(plan.now_ms, "moved", plan.message, {"target_arn": target.arn})
-    _carry(plan, source, target)
+    _carry(plan, source, target, "moved")
 
 
-def _carry(plan: MovePlan, source: Queue, target: Queue) -> None:
+def _carry(plan: MovePlan, source: Queue, target: Queue, kind: EventKind) -> None:
+    # The target may have been looked at later already; each queue tells its own time.
+    source.journal.record(source.settled_ms, kind, plan.message, {"target_arn": target.arn})
     source.leave(plan.message)
     target.enter(plan.arriving)
     target.journal.record(plan.now_ms, "moved", plan.arriving, {"source_arn": source.arn})

@@ -158,17 +158,17 @@ class Settler:
 
     def _dead_letter(self, source: Queue, message: Message, target: Queue, instant_ms: int) -> None:
         with both_locked(source, target):
-            now_ms = max(self._at(source, instant_ms), self._at(target, instant_ms))
-            due = self._show_until_one_must_move(source, now_ms)
+            source_ms = self._at(source, instant_ms)
+            due = self._show_until_one_must_move(source, source_ms)
             stale = source.deleted or target.deleted or due is not message
             if stale or _target_arn(source) != target.arn:
                 return
-            plan = plan_dead_letter_move(source, message, target, now_ms)
+            plan = plan_dead_letter_move(source, message, target, self._at(target, source_ms))
             if self._written(plan, source, target):
                 apply_dead_letter_move(plan, source, target)
                 self._due.publish(target)
             else:
-                source.postpone_move(message, now_ms + RETRY_MS)
+                source.postpone_move(message, source_ms + RETRY_MS)
 
     def _written(self, plan: MovePlan, source: Queue, target: Queue) -> bool:
         try:
@@ -224,7 +224,7 @@ class Settler:
             stale = source.deleted or target.deleted or source.order.peek() is not message
             if stale or not task.is_running:
                 return
-            at_ms = max(self._at(source, now_ms), self._at(target, now_ms))
+            at_ms = self._at(target, self._at(source, now_ms))
             message_id = self._new_message_id(target.key)
             plan = plan_task_move(task, message, message_id, target, at_ms)
             if not self._written(plan, source, target):

@@ -184,6 +184,25 @@ def test_settled_time_never_falls_even_if_the_clock_does(world) -> None:
     world.broker.check()
 
 
+def test_a_move_into_a_queue_that_was_seen_later_is_told_by_each_in_its_own_time(world) -> None:
+    dead = world.queue("dead")
+    queue = world.queue(dead_letters=dead)
+    world.clock.now_ms += 10_000
+    assert world.live(dead) == []
+    world.clock.now_ms -= 5_000
+    world.send(queue, "a")
+    world.receive(queue, timeout=0)
+    world.send(queue, "b")
+    assert [event[:2] for event in world.events(queue)] == [
+        (5.0, "sent"),
+        (5.0, "received"),
+        (5.0, "dead_lettered"),
+        (5.0, "sent"),
+    ]
+    assert world.events(dead) == [(10.0, "moved", "a")]
+    world.broker.check()
+
+
 def test_the_check_notices_a_settled_time_that_fell(world) -> None:
     queue = world.queue()
     world.advance(10)
