@@ -554,9 +554,23 @@ class Broker:
         """Tell the store what time it is; to be called when the clock has been moved."""
         self._writer.note_time()
 
+    def hand_over(self) -> Store:
+        """The store of the broker that takes over from this one, which is not used any more.
+
+        Raises what opening a store raises.
+        """
+        self._say_everything()
+        return self._store.reopened(self.contents)
+
     def close(self) -> None:
         """Let go of the store."""
+        self._say_everything()
         self._store.close()
+
+    def _say_everything(self) -> None:
+        if self._store.keeps:
+            self.catch_up()
+            self.note_time()
 
     # Inside
 

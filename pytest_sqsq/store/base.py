@@ -18,10 +18,11 @@ class Store(Protocol):
     ``keeps`` tells whether records are wanted at all; where it is false the engine does not even
     make them.  ``settled_ms`` is the latest instant that the store had been told of when it was
     opened, ``None`` if there was none.  ``opening`` counts how often the data was opened, from
-    1.  ``emptied`` rises when the store finds that somebody has taken its data away; the engine
-    then writes everything anew.  ``trouble`` says why the store cannot be written just now, for
-    people to read; ``None`` when it can.  ``on_back`` is called when a store in trouble can be
-    written again: from any thread, at any time, with no lock of the store held.
+    1.  ``emptied`` rises when the store finds that data it was given is lost, and has emptied
+    itself; the engine then writes everything anew.  ``trouble`` says why the store cannot be
+    written just now, for people to read; ``None`` when it can.  ``on_back`` is called when a
+    store in trouble can be written again: from any thread, at any time, with no lock of the store
+    held.
     """
 
     on_back: Callable[[], None] | None

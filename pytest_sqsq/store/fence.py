@@ -10,7 +10,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from pytest_sqsq.errors import OutcomeUnknown, StoreError
-from pytest_sqsq.store.lease import LEASE_MS, Holder
+from pytest_sqsq.store.codec import decode_key
+from pytest_sqsq.store.lease import HOLDERS, LEASE_MS, Holder
 from pytest_sqsq.store.link import Link, LinkBroken
 from pytest_sqsq.store.schema import VERSION, Command, Keys
 
@@ -24,7 +25,8 @@ class Fence:
     """The lease of one holder on a namespace, and a connection that watches it.
 
     ``ends`` tells whether the lease ends by itself; ``lost`` why it is not ours any more, and
-    ``emptied`` how often the namespace was found empty.  For one thread at a time.
+    ``emptied`` how often data was found lost.  Transactions are counted in the schema, so that a
+    Redis that has forgotten some of them is found out.  For one thread at a time.
     """
 
     def __init__(self, link: Link, keys: Keys, holder: Holder, creator: str, *, ends: bool) -> None:
@@ -38,29 +40,50 @@ class Fence:
         self._creator = creator
         self._ends = ends
         self._armed = False
+        self._written = 0
+        self._uncounted = False
 
     def take(self) -> Command:
         """Takes the lease."""
         ends: tuple[str | int, ...] = ("PX", LEASE_MS) if self._ends else ()
         return ("SET", self._keys.lease, self._holder.text, *ends)
 
-    def renew(self) -> Command:
-        """Renews the lease, and touches it.  Needs no memory: Redis may be full meanwhile."""
+    def _renewal(self) -> Command:
+        # It touches the lease, and needs no memory: it must go on while Redis is full.
         return ("PEXPIRE", self._keys.lease, LEASE_MS) if self._ends else self.take()
 
-    def give_back(self) -> Command:
-        return ("DEL", self._keys.lease)
-
-    def transact(self, commands: Sequence[Command]) -> None:
+    def transact(self, commands: Sequence[Command], *, only_removes: bool = False) -> None:
         """Carry out all commands or none.
 
         Raises ``StoreError`` where Redis refuses them or the lease is lost, ``OutcomeUnknown``
         where it does not say, ``LinkBroken`` where it cannot be reached.
         """
+        count = ("HINCRBY", self._keys.schema, "writes", 1)
+        try:
+            self._written = int(self._carry_out([*commands, count])[-1])
+        except OutcomeUnknown:
+            raise
+        except StoreError as error:
+            # A full Redis takes what only removes, if nothing else comes with it.
+            if not only_removes or "maxmemory" not in str(error):
+                raise
+            self._carry_out(commands)
+            self._uncounted = True
+
+    def renew(self) -> None:
+        """Renew the lease; raises as :meth:`transact`."""
+        self._carry_out([self._renewal()])
+
+    def give_back(self) -> None:
+        """Give up the lease; raises as :meth:`transact`."""
+        self._carry_out([("DEL", self._keys.lease)])
+
+    def _carry_out(self, commands: Sequence[Command]) -> list[Any]:
         for _ in range(ATTEMPTS):
             self.arm()
-            if self.execute(commands):
-                return
+            results = self.execute(commands)
+            if results is not None:
+                return results
         raise StoreError(RESTLESS)
 
     def arm(self) -> None:
@@ -84,35 +107,53 @@ class Fence:
 
     def _arm_anew(self) -> None:
         keys = self._keys
-        _, lease, version, writer = self.ask(
+        _, lease, *mark = self.ask(
             ("WATCH", keys.lease),
             ("GET", keys.lease),
-            ("HGET", keys.schema, "version"),
-            ("HGET", keys.schema, "writer"),
+            *(("HGET", keys.schema, field) for field in ("writer", "openings", "writes")),
         )
-        if lease not in {None, self._mine}:
+        if lease not in {None, self._mine} and not _is_left_behind(lease):
             self._lose(f"its lease was taken by {_told(lease)}")
-        elif version is None:
+        elif self._is_set_back(*mark):
             self._begin_anew()
-        elif writer != self._holder.token.encode():
+        elif mark[0] != self._holder.token.encode():
             self._lose("somebody else has written to it while it could not be reached")
         else:
-            self.execute([self.take() if lease is None else self.renew()])
+            self.execute([self._renewal() if lease == self._mine else self.take()])
 
     def _lose(self, why: str) -> None:
         self.lost = why
         raise StoreError(why)
 
-    def _begin_anew(self) -> None:
-        """The data is gone; raises ``StoreError``."""
-        stamp = ("version", VERSION, "creator", self._creator, "writer", self._holder.token)
-        opening = ("openings", self.opening)
-        if self.execute([self.take(), ("HSET", self._keys.schema, *stamp, *opening)]):
-            self.emptied += 1
-            raise StoreError("its data was gone, and is written anew from memory")
+    def _is_set_back(
+        self, writer: bytes | None, openings: bytes | None, writes: bytes | None
+    ) -> bool:
+        """Whether the data is older than what we have written, or gone.
 
-    def execute(self, commands: Sequence[Command]) -> bool:
-        """Carry out commands if the lease has not changed since the last call; whether so."""
+        So it is after a Redis that keeps its data in memory, or snapshots of it, was restarted.
+        """
+        if writer != self._holder.token.encode():
+            return int(openings or 0) < self.opening
+        return int(writes or 0) < self._written or self._uncounted
+
+    def _begin_anew(self) -> None:
+        """Empty the namespace, for everything to be written anew; raises ``StoreError``."""
+        keys = self._keys
+        [names] = self.ask(("SMEMBERS", keys.queues))
+        mark = ("version", VERSION, "writer", self._holder.token, "openings", self.opening)
+        begin: list[Command] = [
+            self.take(),
+            keys.without(*(decode_key(name.decode()) for name in names)),
+            ("HSETNX", keys.schema, "creator", self._creator),
+            ("HSET", keys.schema, *mark, "writes", 0),
+        ]
+        if self.execute(begin) is not None:
+            self._written, self._uncounted = 0, False
+            self.emptied += 1
+            raise StoreError("it had lost data, which is written anew from memory")
+
+    def execute(self, commands: Sequence[Command]) -> list[Any] | None:
+        """Carry out commands if the lease is as it was when watched, else ``None``."""
         lease = self._keys.lease
         self._armed = False
         try:
@@ -123,7 +164,7 @@ class Fence:
             raise OutcomeUnknown(str(broken)) from broken
         self._armed = held == self._mine
         if done is None:
-            return False
+            return None
         if isinstance(begun, Exception):
             raise OutcomeUnknown(str(begun)) from begun
         if isinstance(done, Exception):
@@ -132,7 +173,8 @@ class Fence:
         failures = [reply for reply in done if isinstance(reply, Exception)]
         if failures:
             raise OutcomeUnknown(str(failures[0])) from failures[0]
-        return True
+        results: list[Any] = done
+        return results
 
     def ask(self, *commands: Command) -> list[Any]:
         """The replies to commands outside a transaction; ``StoreError`` where one is an error."""
@@ -141,6 +183,13 @@ class Fence:
             if isinstance(reply, Exception):
                 raise StoreError(str(reply)) from reply
         return replies
+
+
+def _is_left_behind(lease: bytes) -> bool:
+    try:
+        return HOLDERS.is_gone(Holder.from_text(lease))
+    except ValueError:
+        return False
 
 
 def _told(lease: bytes) -> str:

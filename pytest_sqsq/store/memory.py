@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 
-from pytest_sqsq.store.records import Record
+from pytest_sqsq.store.records import PutClock, Record
 
 
 class MemoryStore:
@@ -14,7 +14,6 @@ class MemoryStore:
     """
 
     keeps = False
-    settled_ms: int | None = None
     emptied = 0
     trouble: str | None = None
 
@@ -22,6 +21,8 @@ class MemoryStore:
         self.opening = opening
         self.on_back: Callable[[], None] | None = None
         self._contents = tuple(contents)
+        clocks = (record.now_ms for record in self._contents if isinstance(record, PutClock))
+        self.settled_ms = max(clocks, default=None)
 
     def load(self) -> Iterable[Record]:
         contents, self._contents = self._contents, ()

@@ -80,10 +80,13 @@ class RedisStore:
                 self._require_gone(lease)
             mark: list[Command] = [
                 ("HSETNX", keys.schema, "creator", self._creator),
-                ("HSET", keys.schema, "version", VERSION, "writer", self._holder.token),
+                (
+                    *("HSET", keys.schema, "version", VERSION),
+                    *("writer", self._holder.token, "writes", 0),
+                ),
                 ("HINCRBY", keys.schema, "openings", 1),
             ]
-            if fence.execute([fence.take(), *mark]):
+            if fence.execute([fence.take(), *mark]) is not None:
                 opening, made_by = fence.ask(
                     ("HGET", keys.schema, "openings"), ("HGET", keys.schema, "creator")
                 )
@@ -177,7 +180,7 @@ class RedisStore:
             if now_ms is not None:
                 self._latest_ms = max(self._latest_ms, now_ms)
                 commands += self._keys.commands(PutClock(self._latest_ms))
-            fence.transact(commands)
+            fence.transact(commands, only_removes=now_ms is None)
             self._came_back |= self.trouble is not None
             self.trouble = None
         if self._came_back and self._keeper is not None:
@@ -193,7 +196,7 @@ class RedisStore:
                 return True
             emptied = self._fence.emptied
             try:
-                self._fence.transact([self._fence.renew()])
+                self._fence.renew()
             except (LinkBroken, StoreError) as error:
                 if self._fence.emptied == emptied:
                     self._note_trouble(error)
@@ -226,10 +229,9 @@ class RedisStore:
                 f" {self.made_by}, and the {self._creator} empties only what it made itself."
                 " Choose another store_prefix"
             )
-        keys = self._keys
-        doomed = [keys.without(queue) for queue in self._reader().queue_keys()]
+        queues = self._reader().queue_keys()
         with self._alone() as fence:
-            fence.transact([*doomed, ("UNLINK", keys.queues, keys.tasks, keys.clock)])
+            fence.transact([self._keys.without(*queues)], only_removes=True)
             self._latest_ms = 0
 
     def close(self) -> None:
@@ -238,7 +240,7 @@ class RedisStore:
             self._keeper.stop(self._timeout)
         try:
             with self._alone() as fence:
-                fence.transact([fence.give_back()])
+                fence.give_back()
         except StoreError as error:
             self.trouble = str(error)
         with self._lock:

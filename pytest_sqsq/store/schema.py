@@ -63,7 +63,7 @@ class Keys:
                     ("SADD", self.queues, str(queue)),
                 ]
             case RemoveQueue(queue):
-                return [("SREM", self.queues, str(queue)), self.without(queue)]
+                return [("SREM", self.queues, str(queue)), ("UNLINK", *self._of(queue))]
             case _:
                 return [self._command(record)]
 
@@ -102,11 +102,10 @@ class Keys:
                 command = ("SET", self.clock, now_ms)
         return command
 
-    def without(self, queue: QueueKey) -> Command:
-        """Removes everything of a queue but its place among the queues."""
-        return (
-            "UNLINK",
-            self.meta(queue),
-            self.messages(queue),
-            self.deduplication(queue),
-        )
+    def _of(self, queue: QueueKey) -> tuple[str, ...]:
+        return self.meta(queue), self.messages(queue), self.deduplication(queue)
+
+    def without(self, *queues: QueueKey) -> Command:
+        """Removes the data of the namespace, of which these are all the queues."""
+        keys = [key for queue in queues for key in self._of(queue)]
+        return ("UNLINK", self.queues, self.tasks, self.clock, *keys)
