@@ -88,10 +88,7 @@ def _message_to_change(queue: Queue, handle: str, seconds: int, now_ms: int) -> 
 
 def apply_visibility(queue: Queue, plan: VisibilityPlan) -> None:
     for message, handle, visible_at_ms in plan.changes:
-        if message.state == "visible":
-            message.moving = False
-            queue.order.hidden(message)
-        queue.hide(message, handle, visible_at_ms)
+        queue.hide_untaken(message, handle, visible_at_ms)
         queue.journal.record(
             plan.now_ms,
             "returned" if visible_at_ms <= plan.now_ms else "visibility_changed",

@@ -98,8 +98,7 @@ class Loading:
         queue.enter(message)
         queue.next_sequence = next_sequence
         if record.visible_at_ms is not None and record.receipt_handle is not None:
-            queue.order.hidden(message)
-            queue.hide(message, record.receipt_handle, record.visible_at_ms)
+            queue.hide_untaken(message, record.receipt_handle, record.visible_at_ms)
 
 
 def _was_sent_anew(queue: Queue, record: MessageRecord) -> bool:

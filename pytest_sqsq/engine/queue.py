@@ -213,6 +213,15 @@ class Queue:
             self.log.mark_in_flight(message.slot, handle)
         self._timeouts.push(visible_at_ms, message)
 
+    def hide_untaken(self, message: Message, handle: str, visible_at_ms: int) -> None:
+        """Hide a message that no receive has taken, in flight already or ready."""
+        was_ready = message.state == "visible" and not message.moving
+        message.moving = False
+        self.hide(message, handle, visible_at_ms)
+        if was_ready:
+            # Told after it is hidden, so that the next one is found in its place.
+            self.order.hidden(message)
+
     def show(self, message: Message, at_ms: int) -> None:
         """Make a message visible whose timeout or delay is over, or whose move was called off."""
         if message.state == "in_flight":

@@ -106,9 +106,6 @@ def apply_lost(queue: Queue, lost: VisibilityPlan) -> None:
     for message, handle, until_ms in lost.changes:
         detail = {}
         if until_ms > lost.now_ms:
-            if message.state == "visible":
-                message.moving = False
-                queue.order.hidden(message)
-            queue.hide(message, handle, until_ms)
+            queue.hide_untaken(message, handle, until_ms)
             detail = {"visible_at_ms": until_ms}
         queue.journal.record(lost.now_ms, "delete_lost", message, detail)

@@ -84,6 +84,18 @@ def test_a_visible_message_of_a_standard_queue_can_be_hidden_by_its_old_handle(w
     world.broker.check()
 
 
+@pytest.mark.parametrize("group", [None, "tenant"])
+def test_a_visible_message_hidden_by_its_old_handle_does_not_hold_up_the_next(
+    world, group: str | None
+) -> None:
+    queue = world.queue()
+    world.send(queue, "a", "b", group=group)
+    first, _ = world.receive(queue, 2, timeout=0)
+    assert world.change(queue, first, 10) is None
+    world.broker.check()
+    assert world.bodies(queue) == ["b"]
+
+
 def test_a_visible_message_shown_once_more_stays_where_it_is(world) -> None:
     queue, delivery = one_received(world, "orders")
     world.send(queue, "b")
