@@ -60,8 +60,9 @@ def octets_of(response: HttpResponse, *, connection: str | None, without_body: b
 
 
 def truncated(octets: bytes, response: HttpResponse) -> bytes:
-    """An answer broken off: half of its body is missing, and always at least one octet."""
-    return octets[: -(len(response.body) // 2 or 1)]
+    """An answer broken off in the middle of its body, or of its first line if it has none."""
+    missing = len(response.body) // 2
+    return octets[:-missing] if missing else octets[: len("HTTP/1.1 2")]
 
 
 def refusal(error: SqsError, request: HttpRequest | None = None) -> HttpResponse:

@@ -118,15 +118,28 @@ def test_the_thread_that_closed_the_gate_may_make_calls(service, sqs):
         sqs.list_queues()
 
 
-@pytest.mark.parametrize("cut", ["unanswered", "truncated"])
-def test_an_answer_that_is_cut_off_is_a_closed_connection(service, cut):
+@pytest.mark.parametrize(("cut", "body"), [("unanswered", b"{}"), ("truncated", b"")])
+def test_an_answer_that_is_cut_off_is_a_closed_connection(service, cut, body):
     def handle(_request):
-        return HttpResponse(200, [], b"{}", cut=cut)
+        return HttpResponse(200, [], body, cut=cut)
 
     sqs = service.client(handle, retries={"total_max_attempts": 1})
     with pytest.raises(ConnectionClosedError):
         sqs.list_queues()
     assert service.gate.open_count == 0
+
+
+def test_of_an_answer_that_is_broken_off_half_of_the_body_comes(service):
+    def handle(_request):
+        return HttpResponse(200, [], b'{"QueueUrls":["a"]}', cut="truncated")
+
+    bodies: list[bytes] = []
+    sqs = service.client(handle)
+    sqs.meta.events.register(
+        "before-parse.sqs", lambda response_dict, **_: bodies.append(response_dict["body"])
+    )
+    assert "QueueUrls" not in sqs.list_queues()
+    assert bodies == [b'{"QueueUrl']
 
 
 def test_botocore_repeats_requests_by_its_own_rules(service):
