@@ -48,6 +48,8 @@ class Jumper:
         self._free = FREE_JUMPS
         # The most polls that were parked at once, as far as this jumper has seen.
         self.most_parked = 0
+        # How much has happened on queues while this was watching.
+        self.stirs = 0
 
     @contextmanager
     def watching(self) -> Iterator[None]:
@@ -60,6 +62,7 @@ class Jumper:
 
     def _stir(self, _: Event) -> None:
         self._free = FREE_JUMPS
+        self.stirs += 1
         self._gate.note_change()
 
     @property

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from pytest_sqsq.autojump import Autojump, Jumper
 from pytest_sqsq.clock import monotonic
 from pytest_sqsq.errors import WaitTimeout
-from pytest_sqsq.testing.awaiting import is_loop_running
+from pytest_sqsq.testing.awaiting import require_no_loop
 from pytest_sqsq.testing.failures import clock_line, plural
 from pytest_sqsq.timeline import duration_ms
 
@@ -79,11 +79,7 @@ def run_until(
 @contextmanager
 def _deciding(stack: Stack, autojump: Autojump, what: str) -> Iterator[list[Event]]:
     """A context in which this thread decides about time; gives all that happens meanwhile."""
-    if is_loop_running():
-        raise RuntimeError(
-            f"{what} would block the event loop that is running in this thread; await the"
-            f" server's aio.{what} instead"
-        )
+    require_no_loop(what)
     clock, broker = stack.clock, stack.broker
     clock.require_movable(what)
     clock.require_no_callback()
@@ -108,7 +104,8 @@ class _Run:
         self._jumper = jumper
         self._what = what
         self._awaits_first_poll = True
-        self._last_rest = monotonic()
+        self._last_rest = self._stuck_since = monotonic()
+        self._stuck_at = -1
 
     def rest(self) -> int | None:
         """Wait until the consumers have come to rest; the gate's count of changes then.
@@ -177,8 +174,15 @@ class _Run:
         if self._gate.parked_count >= self._jumper.most_parked:
             return True
         # Whoever polled before and does not now may be at work.
+        if self._jumper.stirs != self._stuck_at:
+            self._stuck_at = self._jumper.stirs
+            self._stuck_since = monotonic()
         patience = HOPE_SECONDS * self._server.timeout_factor
-        return self._gate.wait_for_change(seen, patience) == seen
+        left = self._stuck_since + patience - monotonic()
+        if left <= 0:
+            return True
+        self._gate.wait_for_change(seen, min(left, ASK_SECONDS))
+        return False
 
     def _text(self, verdict: str, *reasons: str) -> str:
         clock = self._server.clock
