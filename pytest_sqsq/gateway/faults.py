@@ -70,6 +70,7 @@ class Faults:
         self.active: tuple[RequestFault, ...] = ()
         self._broker = broker
         self._clock = clock
+        self._gate = gate
         self._chances = chances
         self._lock = Lock()
         self._delays = Delays(clock, gate)
@@ -182,7 +183,7 @@ class Faults:
 
     def store_down(self) -> Fault:
         """Let the store refuse every write, of whatever kind it is: ServiceUnavailable."""
-        fault = Fault("the store is down", self._remove)
+        fault = QueueFault("the store is down", self._remove, None, PlannedTurns(0))
         return self._plan_for_queues(fault, self._queue_faults.refuse)
 
     def clear(self) -> None:
@@ -295,7 +296,9 @@ class Faults:
             fault.fired += fires
             if turns.is_over(now_ms):
                 self._drop(fault)
-            return fires
+        if fires:
+            self._gate.note_change()  # somebody may be waiting for just that
+        return fires
 
     def _draw(self, fault: Fault) -> float:
         rule, draws = self._draws.get(fault, (0, 0))

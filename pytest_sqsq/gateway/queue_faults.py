@@ -46,7 +46,7 @@ class QueueFaults:
     def __init__(self, broker: Broker, fires: Callable[[Fault, Turns], bool]) -> None:
         self.doubling: tuple[QueueFault, ...] = ()
         self.losing: tuple[QueueFault, ...] = ()
-        self.refusing: tuple[Fault, ...] = ()
+        self.refusing: tuple[QueueFault, ...] = ()
         self._broker = broker
         self._fires = fires
         # Ids of the messages whose second delivery has not come yet: that one is not doubled.
@@ -60,7 +60,7 @@ class QueueFaults:
         self.losing = (*self.losing, fault)
         self._tell_broker()
 
-    def refuse(self, fault: Fault) -> None:
+    def refuse(self, fault: QueueFault) -> None:
         self.refusing = (*self.refusing, fault)
         self._tell_broker()
 
@@ -75,9 +75,9 @@ class QueueFaults:
         self._broker.refuse_writes(self._refuse_write if self.refusing else None)
 
     def _refuse_write(self) -> None:
-        for fault in self.refusing[:1]:
-            fault.fired += 1
-            raise ServiceUnavailable(f"Planned by the test: {fault.text}")
+        for fault in self.refusing:
+            if self._fires(fault, fault.turns):
+                raise ServiceUnavailable(f"Planned by the test: {fault.text}")
 
     # What queues ask
 
