@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from botocore.client import BaseClient
     from types_boto3_sqs import SQSClient, SQSServiceResource
 
+    from pytest_sqsq.aio import Aio
     from pytest_sqsq.clock import Clock
     from pytest_sqsq.engine import Broker, Waiter
     from pytest_sqsq.gateway.faults import Faults
@@ -260,6 +261,13 @@ class SqsServer(Life):
         __tracebackhide__ = True
         probe = self.queue(queue) if isinstance(queue, str) else queue
         waits.wait_for_pollers(self, n, None if probe is None else probe.key, timeout)
+
+    @property
+    def aio(self) -> Aio:
+        """The helpers that block, as awaitables for tests on an event loop."""
+        from pytest_sqsq.aio import Aio
+
+        return Aio(self)
 
     # What the helpers for tests stand on
 

@@ -36,6 +36,7 @@ LAYERS = (
 may also import each other."""
 
 PARTS = {
+    "aio": "server",
     "autojump": "server",
     "running": "server",
     "clients": "server",

@@ -1,4 +1,4 @@
-"""Calling a handler that may be a coroutine function, from code that is none."""
+"""Event loops: calling coroutine functions from code that is none, and staying out of their way."""
 
 from __future__ import annotations
 
@@ -79,3 +79,21 @@ def is_loop_running() -> bool:
     except RuntimeError:
         return False
     return True
+
+
+def require_no_loop(what: str) -> None:
+    """Raise ``RuntimeError`` where a blocking helper would block an event loop."""
+    if is_loop_running():
+        raise RuntimeError(
+            f"{what} would block the event loop that is running in this thread; await the"
+            f" server's aio.{what} instead"
+        )
+
+
+def are_other_tasks_running() -> bool:
+    """Whether the event loop of this thread, if it runs one, has tasks beside the present one."""
+    if not is_loop_running():
+        return False
+    from asyncio import all_tasks
+
+    return len(all_tasks()) > 1

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import Any, Literal
+from typing import Any, Literal, TypedDict
 
 from pytest_sqsq.errors import ClockModeError, WaitTimeout
 from pytest_sqsq.limits import MAX_RECEIVE_COUNT
@@ -46,6 +46,18 @@ class DrainReport:
     dead_lettered: int
     elapsed: timedelta
     errors: tuple[Exception, ...] = ()
+
+
+class DrainOptions(TypedDict, total=False):
+    """The keyword arguments of ``QueueProbe.drain``."""
+
+    until: Until
+    advance: bool
+    lambda_events: bool
+    batch_size: int | None
+    context: object
+    raise_errors: bool
+    report_batch_item_failures: bool | None
 
 
 class Drain:

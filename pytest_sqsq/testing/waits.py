@@ -1,27 +1,31 @@
-"""Waiting for other threads and processes, in real seconds.
+"""Waiting for other threads, tasks and processes, in real seconds.
 
-A wait wakes on changes: on each event of the engine and whenever a request begins, ends, parks
-or wakes.  It fails at once where nothing can change any more: with a frozen clock, nothing due,
-no request open, no client connected or parked, and no other thread in this process that might
-be a consumer about to connect.
+Each wait is written once, as the steps between which time passes; what drives the steps blocks
+meanwhile, or lets an event loop go on.  A wait wakes on changes: on each event of the engine and
+whenever a request begins, ends, parks or wakes.  It fails at once where nothing can change any
+more: with a frozen clock, nothing due, no request open, no client connected or parked, and no
+other thread or task in this process that might be a consumer about to connect.
 """
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
-from typing import TypeVar
+from collections.abc import Awaitable, Callable, Generator
+from contextlib import closing
+from inspect import isawaitable, iscoroutine
+from typing import Concatenate, NamedTuple, NoReturn, ParamSpec, TypeVar, cast
 
 from pytest_sqsq.clock import monotonic
 from pytest_sqsq.errors import QueueDoesNotExist, WaitTimeout
 from pytest_sqsq.models import Event, MessageState, MessageView, QueueKey
-from pytest_sqsq.testing.awaiting import is_loop_running
+from pytest_sqsq.testing.awaiting import are_other_tasks_running, require_no_loop
 from pytest_sqsq.testing.failures import clock_line, counts_text, plural, seconds_text, there_are
 from pytest_sqsq.testing.looks import take_look
 from pytest_sqsq.testing.matching import BodyMatcher, Criteria
 from pytest_sqsq.testing.world import World
 
 T = TypeVar("T")
+P = ParamSpec("P")
 
 DEFAULT_TIMEOUT = 5.0
 
@@ -33,55 +37,60 @@ OWN_THREADS = "sqsq-"
 ASK_AGAIN_SECONDS = 0.02
 
 
-def wait_until(
+class Pause(NamedTuple):
+    """Until something has changed since ``since``, or for so many real seconds."""
+
+    since: int
+    seconds: float
+
+
+Steps = Generator[Pause | Awaitable[object], object, T]
+"""A wait: gives what has to be waited for, is sent what an awaitable gave, returns its result."""
+
+
+def until_true(
     world: World, predicate: Callable[[], object], timeout: float = DEFAULT_TIMEOUT
-) -> None:
+) -> Steps[bool]:
     """Wait until ``predicate()`` is true.
 
     It is asked at the start, after each change in the server, and when the time is up; it may
     make requests.  Raises :class:`WaitTimeout`, and what the predicate raises.
     """
-    __tracebackhide__ = True
     name = getattr(predicate, "__name__", None) or repr(predicate)
-    _wait(
-        world,
-        lambda: True if predicate() else None,
-        timeout,
-        twin="wait_until",
-        describe=lambda: f"{name} to hold",
-    )
+
+    def ask() -> bool | Awaitable[object] | None:
+        answer = predicate()
+        return answer if isawaitable(answer) else bool(answer) or None
+
+    return _wait(world, ask, timeout, describe=lambda: f"{name} to hold")
 
 
-def wait_idle(world: World, timeout: float = DEFAULT_TIMEOUT) -> None:
+def until_idle(world: World, timeout: float = DEFAULT_TIMEOUT) -> Steps[bool]:
     """Wait until the consumers have nothing left to do.
 
     That is so when no request is open, no message is in flight, and none can be delivered on a
     queue that somebody receives from: one with a parked poll, or that was received from before.
     """
-    __tracebackhide__ = True
-    _wait(
+    return _wait(
         world,
         lambda: True if _find_work(world) is None else None,
         timeout,
-        twin="wait_idle",
         describe=lambda: f"the consumers to be idle; {_find_work(world) or 'they just are'}",
     )
 
 
-def wait_for_pollers(
+def until_parked(
     world: World, n: int, queue: QueueKey | None = None, timeout: float = DEFAULT_TIMEOUT
-) -> None:
+) -> Steps[bool]:
     """Wait until at least ``n`` polls are parked, on one queue or on all together.
 
     Clients that have yet to connect are waited for, whatever the clock does.
     """
-    __tracebackhide__ = True
     where = "" if queue is None else f" on {queue.name!r}"
-    _wait(
+    return _wait(
         world,
         lambda: True if _count_pollers(world, queue) >= n else None,
         timeout,
-        twin="wait_for_pollers",
         describe=lambda: (
             f"{plural(n, 'poll')} to park{where};"
             f" {plural(_count_pollers(world, queue), 'poll')} parked"
@@ -90,7 +99,7 @@ def wait_for_pollers(
     )
 
 
-def wait_for(
+def until_there(
     world: World,
     key: QueueKey,
     *,
@@ -98,12 +107,11 @@ def wait_for(
     count: int = 1,
     state: MessageState | None = None,
     timeout: float = DEFAULT_TIMEOUT,
-) -> tuple[MessageView, ...]:
+) -> Steps[tuple[MessageView, ...]]:
     """Wait until at least ``count`` matching messages are in a queue; 0 waits for none at all.
 
     Returns the messages, in order of arrival.
     """
-    __tracebackhide__ = True
     criteria = Criteria(body=body, state=state)
 
     def matching() -> tuple[MessageView, ...]:
@@ -119,20 +127,17 @@ def wait_for(
         world,
         attempt,
         timeout,
-        twin="wait_for",
         describe=lambda: f"{criteria.phrase(count)} on {key.name!r}; {there_are(len(matching()))}",
         key=key,
     )
 
 
-def wait_until_empty(world: World, key: QueueKey, timeout: float = DEFAULT_TIMEOUT) -> None:
+def until_empty(world: World, key: QueueKey, timeout: float = DEFAULT_TIMEOUT) -> Steps[bool]:
     """Wait until a queue holds no message in any state."""
-    __tracebackhide__ = True
-    _wait(
+    return _wait(
         world,
         lambda: True if take_look(world, key, Criteria()).live_count == 0 else None,
         timeout,
-        twin="wait_until_empty",
         describe=lambda: f"{key.name!r} to be empty",
         key=key,
     )
@@ -140,20 +145,14 @@ def wait_until_empty(world: World, key: QueueKey, timeout: float = DEFAULT_TIMEO
 
 def _wait(
     world: World,
-    attempt: Callable[[], T | None],
+    attempt: Callable[[], T | Awaitable[object] | None],
     timeout: float,
     *,
-    twin: str,
     describe: Callable[[], str],
     key: QueueKey | None = None,
     needs_clients: bool = True,
-) -> T:
+) -> Steps[T]:
     __tracebackhide__ = True
-    if is_loop_running():
-        raise RuntimeError(
-            f"{twin} would block the event loop that is running in this thread; await the"
-            f" server's aio.{twin} instead"
-        )
     timeout *= world.timeout_factor
     end = monotonic() + timeout
     traffic = world.traffic
@@ -167,6 +166,8 @@ def _wait(
             seen = traffic.changes
             world.raise_failures()
             result = attempt()
+            if isawaitable(result):
+                result = cast("T | None", bool((yield result)) or None)
             if result is not None:
                 return result
             stuck = needs_clients and _is_stuck(world)
@@ -179,9 +180,47 @@ def _wait(
                 raise WaitTimeout(_text(world, waited, None, key))
             if latest != seen:
                 left = min(left, ASK_AGAIN_SECONDS)
-            traffic.wait_for_change(latest, _until_due(world, left))
+            yield Pause(latest, _until_due(world, left))
     finally:
         world.broker.remove_listener(stir)
+
+
+def _blocking(
+    twin: str, wait: Callable[Concatenate[World, P], Steps[T]]
+) -> Callable[Concatenate[World, P], T]:
+    """The wait as a function that blocks; ``twin`` names the one for event loops."""
+
+    def block(world: World, /, *arguments: P.args, **named: P.kwargs) -> T:
+        __tracebackhide__ = True
+        require_no_loop(twin)
+        with closing(wait(world, *arguments, **named)) as steps:
+            try:
+                while True:
+                    step = next(steps)
+                    if not isinstance(step, Pause):
+                        _refuse(step, twin)
+                    world.traffic.wait_for_change(*step)
+            except StopIteration as end:
+                return cast("T", end.value)
+
+    block.__name__, block.__doc__ = twin, wait.__doc__
+    return block
+
+
+def _refuse(awaitable: Awaitable[object], twin: str) -> NoReturn:
+    if iscoroutine(awaitable):
+        awaitable.close()
+    raise TypeError(
+        f"the predicate returned an awaitable, which {twin} does not await; await the server's"
+        f" aio.{twin} instead"
+    )
+
+
+wait_until = _blocking("wait_until", until_true)
+wait_idle = _blocking("wait_idle", until_idle)
+wait_for_pollers = _blocking("wait_for_pollers", until_parked)
+wait_for = _blocking("wait_for", until_there)
+wait_until_empty = _blocking("wait_until_empty", until_empty)
 
 
 def _is_stuck(world: World) -> bool:
@@ -200,7 +239,7 @@ def _is_stuck(world: World) -> bool:
 
 
 def _is_other_code_running() -> bool:
-    return any(
+    return are_other_tasks_running() or any(
         thread is not threading.current_thread() and not thread.name.startswith(OWN_THREADS)
         for thread in threading.enumerate()
     )
