@@ -95,9 +95,7 @@ def test_two_days_of_four_consumers(server, consumers, pass_time: Callable[..., 
     client = server.client()
 
     def order(name: str, delay: int = 0) -> Callable[[], object]:
-        return lambda: client.send_message(
-            QueueUrl=queue.url, MessageBody=name, DelaySeconds=delay
-        )
+        return lambda: client.send_message(QueueUrl=queue.url, MessageBody=name, DelaySeconds=delay)
 
     consumers.start(queue.url, Shop().handle, CONSUMERS)
     server.wait_for_pollers(CONSUMERS)
@@ -115,34 +113,36 @@ def test_two_days_of_four_consumers(server, consumers, pass_time: Callable[..., 
         pass_time(server)
 
     kinds = {"sent", "visible", "received", "deleted", "dead_lettered", "expired"}
-    assert facts(session.events, kinds) == sorted([
-        (6 * HOUR, "sent", "first"),
-        (6 * HOUR, "received", "first"),
-        (6 * HOUR, "deleted", "first"),
-        (12 * HOUR, "sent", "poison"),
-        (12 * HOUR, "received", "poison"),
-        (12 * HOUR, "sent", "late"),
-        (12 * HOUR + 900, "visible", "late"),
-        (12 * HOUR + 900, "received", "late"),
-        (13 * HOUR, "visible", "poison"),
-        (13 * HOUR, "received", "poison"),
-        (13 * HOUR + 900, "visible", "late"),
-        (13 * HOUR + 900, "received", "late"),
-        (13 * HOUR + 900, "deleted", "late"),
-        (14 * HOUR, "visible", "poison"),
-        (14 * HOUR, "received", "poison"),
-        (15 * HOUR, "dead_lettered", "poison"),
-        (30 * HOUR, "sent", "left"),
-        (30 * HOUR, "sent", "right"),
-        (30 * HOUR, "received", "left"),
-        (30 * HOUR, "received", "right"),
-        (30 * HOUR, "deleted", "left"),
-        (30 * HOUR, "deleted", "right"),
-        (47 * HOUR, "sent", "last"),
-        (47 * HOUR + 600, "visible", "last"),
-        (47 * HOUR + 600, "received", "last"),
-        (47 * HOUR + 600, "deleted", "last"),
-    ])
+    assert facts(session.events, kinds) == sorted(
+        [
+            (6 * HOUR, "sent", "first"),
+            (6 * HOUR, "received", "first"),
+            (6 * HOUR, "deleted", "first"),
+            (12 * HOUR, "sent", "poison"),
+            (12 * HOUR, "received", "poison"),
+            (12 * HOUR, "sent", "late"),
+            (12 * HOUR + 900, "visible", "late"),
+            (12 * HOUR + 900, "received", "late"),
+            (13 * HOUR, "visible", "poison"),
+            (13 * HOUR, "received", "poison"),
+            (13 * HOUR + 900, "visible", "late"),
+            (13 * HOUR + 900, "received", "late"),
+            (13 * HOUR + 900, "deleted", "late"),
+            (14 * HOUR, "visible", "poison"),
+            (14 * HOUR, "received", "poison"),
+            (15 * HOUR, "dead_lettered", "poison"),
+            (30 * HOUR, "sent", "left"),
+            (30 * HOUR, "sent", "right"),
+            (30 * HOUR, "received", "left"),
+            (30 * HOUR, "received", "right"),
+            (30 * HOUR, "deleted", "left"),
+            (30 * HOUR, "deleted", "right"),
+            (47 * HOUR, "sent", "last"),
+            (47 * HOUR + 600, "visible", "last"),
+            (47 * HOUR + 600, "received", "last"),
+            (47 * HOUR + 600, "deleted", "last"),
+        ]
+    )
     assert server.clock.busy_jumps == 0
     # Each consumer polls once more than it receives; those that are parked are not logged yet.
     if pass_time is run:
@@ -170,32 +170,34 @@ def test_two_hours_of_four_consumers_with_every_poll(server, consumers) -> None:
     events = server.run_for(timedelta(hours=2))
 
     kinds = {"sent", "visible", "received", "deleted", "dead_lettered", "expired"}
-    assert facts(events, kinds) == sorted([
-        (1800, "sent", "poison"),
-        (1800, "received", "poison"),
-        (1800, "sent", "late"),
-        (1800, "received", "late"),
-        (2400, "visible", "poison"),
-        (2400, "visible", "late"),
-        (2400, "received", "poison"),
-        (2400, "received", "late"),
-        (2400, "deleted", "late"),
-        (3000, "visible", "poison"),
-        (3000, "received", "poison"),
-        (3600, "dead_lettered", "poison"),
-        (3600, "sent", "left"),
-        (3600, "sent", "right"),
-        (3600, "received", "left"),
-        (3600, "received", "right"),
-        (3600, "deleted", "left"),
-        (3600, "deleted", "right"),
-    ])
+    assert facts(events, kinds) == sorted(
+        [
+            (1800, "sent", "poison"),
+            (1800, "received", "poison"),
+            (1800, "sent", "late"),
+            (1800, "received", "late"),
+            (2400, "visible", "poison"),
+            (2400, "visible", "late"),
+            (2400, "received", "poison"),
+            (2400, "received", "late"),
+            (2400, "deleted", "late"),
+            (3000, "visible", "poison"),
+            (3000, "received", "poison"),
+            (3600, "dead_lettered", "poison"),
+            (3600, "sent", "left"),
+            (3600, "sent", "right"),
+            (3600, "received", "left"),
+            (3600, "received", "right"),
+            (3600, "deleted", "left"),
+            (3600, "deleted", "right"),
+        ]
+    )
     # Everything happens at multiples of 20 seconds, so each poll ends at one: without a message,
     # unless it got one of the seven.
-    ends = Counter((event.at_ms - START_MS) / 1000 for event in events if event.kind == "poll_ended")
+    ends = Counter(
+        (event.at_ms - START_MS) / 1000 for event in events if event.kind == "poll_ended"
+    )
     delivered = {1800: 2, 2400: 2, 3000: 1, 3600: 2}
-    assert ends == {
-        second: CONSUMERS - delivered.get(second, 0) for second in range(20, 7201, 20)
-    }
+    assert ends == {second: CONSUMERS - delivered.get(second, 0) for second in range(20, 7201, 20)}
     assert server.clock.busy_jumps == 0
     assert server.clock.now_ms == START_MS + 2 * HOUR * 1000

@@ -267,6 +267,42 @@ def test_a_reset_inside_steps_leaves_a_working_clock() -> None:
         assert clock.now_ms == stands_at + 1000
 
 
+def test_a_jump_goes_where_it_is_told_once_the_gate_is_closed() -> None:
+    world = World(visible=[5], polls=[7])
+    clock = frozen(world)
+    gates: list[str] = []
+
+    def choose() -> int:
+        gates.append(world.gate)
+        return START_MS + 6000
+
+    assert clock.jump(choose)
+    assert (clock.now, gates, world.trace) == (at(6), ["closed"], ["visible"])
+
+
+def test_a_jump_to_nowhere_and_one_to_the_past_move_nothing() -> None:
+    clock = frozen(World(visible=[0]))
+
+    assert not clock.jump(lambda: None)
+    assert clock.jump(lambda: START_MS - 1000)
+    assert clock.now == at(0)
+
+
+def test_listeners_are_told_of_callbacks_and_ends_of_polls_as_they_happen() -> None:
+    world = World(visible=[5], polls=[5])
+    clock = frozen(world)
+    heard: list[Event] = []
+    clock.add_listener(heard.append)
+    clock.call_at(at(5), lambda: world.trace.append(f"{len(heard)} heard"))
+    clock.advance(5)
+    clock.remove_listener(heard.append)
+    world.polls.append(START_MS + 6000)
+    clock.advance(5)
+
+    assert told(heard) == [(5, "callback"), (5, "poll_ended")]
+    assert world.trace == ["visible", "1 heard", "poll_ended", "poll_ended"]
+
+
 def test_run_due_runs_what_is_due_and_moves_nothing() -> None:
     clock = frozen(World(visible=[-1, 0, 1], polls=[0]))
 
@@ -402,6 +438,17 @@ def test_a_raising_callback_leaves_a_live_clock_running_from_its_instant() -> No
 
     assert START_MS + 3_600_000 <= clock.now_ms < START_MS + 7_200_000
     assert clock.real_seconds_until(clock.now_ms) == 0
+
+
+@pytest.mark.parametrize("beside_requests", [True, False])
+def test_a_live_clock_stands_while_a_callback_runs_that_became_due(beside_requests) -> None:
+    clock = Clock("live", start=START)
+    readings: list[float | None] = []
+    clock.call_at(START, lambda: readings.append(clock.real_seconds_until(0)))
+    clock.run_due(beside_requests=beside_requests)
+
+    assert readings == [None]
+    assert clock.real_seconds_until(0) == 0
 
 
 def test_a_repeating_callback_survives_its_own_error() -> None:

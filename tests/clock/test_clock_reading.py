@@ -68,7 +68,7 @@ def test_an_unknown_mode_is_refused() -> None:
         Clock("stopped")  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize("mode", ["live", "frozen"])
+@pytest.mark.parametrize("mode", ["live", "frozen", "autojump"])
 @pytest.mark.parametrize(
     "patched", [freezegun.freeze_time(LONG_AGO), time_machine.travel(LONG_AGO, tick=False)]
 )
@@ -133,6 +133,8 @@ class TestSystemMode:
         lambda clock: clock.steps(1),
         lambda clock: clock.freeze(),
         lambda clock: clock.resume(),
+        lambda clock: clock.autojump(),
+        lambda clock: clock.jump(lambda: None),
     ],
 )
 def test_a_system_clock_cannot_be_moved(move) -> None:
@@ -175,6 +177,52 @@ def test_freeze_and_resume_work_without_a_context() -> None:
     assert clock.mode == "frozen"
     clock.resume()
     assert clock.mode == "live"
+
+
+def test_autojump_lets_a_clock_stand_until_the_context_ends() -> None:
+    clock = Clock("live", start=START)
+    with clock.autojump():
+        stands_at = clock.now_ms
+        assert clock.mode == "autojump"
+        assert clock.real_seconds_until(stands_at + 1000) is None
+        clock.advance(60)
+        assert clock.now_ms == stands_at + 60_000
+
+    assert clock.mode == "live"
+
+
+def test_an_autojump_clock_without_a_server_stands() -> None:
+    clock = Clock("autojump", start=START)
+    assert clock.now_ms == START_MS
+    assert clock.real_seconds_until(START_MS) is None
+
+
+def test_the_rules_of_jumps_are_those_of_the_constructor_until_they_are_changed() -> None:
+    clock = Clock("autojump", autojump_threshold=0.5, autojump_grace=3)
+    assert clock.jump_rules == (0.5, 3, False)
+    clock.autojump(threshold=0.1, skip_empty_polls=True)
+    assert clock.jump_rules == (0.1, 3, True)
+    clock.reset()
+    assert clock.jump_rules == (0.5, 3, False)
+
+
+def test_jumps_are_counted_until_a_reset() -> None:
+    clock = Clock("autojump")
+    clock.count_jump(busy=False)
+    clock.count_jump(busy=True)
+    assert (clock.jumps, clock.busy_jumps) == (2, 1)
+    clock.reset()
+    assert (clock.jumps, clock.busy_jumps) == (0, 0)
+
+
+def test_what_was_begun_before_a_reset_undoes_nothing_after_it() -> None:
+    clock = Clock("frozen")
+    hold, live = clock.hold(), clock.resume()
+    clock.reset()
+    with clock.hold():
+        hold.release()
+        live.release()
+        assert (clock.holds, clock.mode) == (1, "frozen")
 
 
 def test_holds_are_counted_and_released_once() -> None:

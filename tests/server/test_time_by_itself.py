@@ -4,9 +4,14 @@ from __future__ import annotations
 
 import datetime as dt
 import threading
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 import time_machine
+from botocore.config import Config
+
+from pytest_sqsq import SqsServer
+from pytest_sqsq.errors import GateTimeout
 
 WAIT = 10.0
 
@@ -104,3 +109,29 @@ def test_a_system_clock_serves_parked_polls_when_the_process_clock_moves(
 
         assert poll.result(timeout=WAIT)["Messages"][0]["Body"] == "hello"
         assert queue.history(body="hello")[-1].at_ms == server.clock.now_ms
+
+
+def test_a_server_stops_while_its_clock_is_busy() -> None:
+    for _ in range(10):
+        ran = threading.Event()
+        with SqsServer(clock="live") as server:
+            server.clock.call_every(0.001, ran.set)
+            assert ran.wait(WAIT)
+
+
+def test_a_server_stops_though_a_callback_of_its_own_thread_stands_still() -> None:
+    begun, released = threading.Event(), threading.Event()
+    server = SqsServer(clock="autojump").start()
+    server.create_queue("orders")
+    server.clock.call_at(server.now, lambda: begun.set() or released.wait(WAIT))
+    try:
+        with ThreadPoolExecutor(1) as pool:
+            client = server.client(config=Config(retries={"total_max_attempts": 1}))
+            poll = pool.submit(client.receive_message, QueueUrl="orders", WaitTimeSeconds=20)
+            assert begun.wait(WAIT)
+            with pytest.raises(GateTimeout, match="the clock stands in a callback"):
+                server.stop()
+            assert "Messages" not in poll.result(timeout=WAIT)
+    finally:
+        released.set()
+    assert not server.is_running
