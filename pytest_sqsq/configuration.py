@@ -44,17 +44,23 @@ def given_options(config: pytest.Config) -> dict[str, Any]:
     """The options that the configuration and the command line give, the latter winning."""
     given = {}
     for name, option in PLUGIN_OPTIONS.items():
-        try:
-            value = config.getoption(f"sqsq_{name}")
-            if value is None:
-                value = config.getini(f"sqsq_{name}")
-            if value is not None:
+        value = config.getoption(f"sqsq_{name}")
+        if value is None:
+            value = _configured(config, name, option)
+        if value is not None:
+            try:
                 given[name] = option.parse(value) if isinstance(value, str) else option.check(value)
-        except (ValueError, TypeError) as error:
-            raise pytest.UsageError(f"sqsq: {error}") from None
-        except pytest.UsageError:  # pytest's own, which does not tell of which option
-            raise pytest.UsageError(f"sqsq: {name} must be {option.kind.wanted}") from None
+            except (ValueError, TypeError) as error:
+                raise pytest.UsageError(f"sqsq: {error}") from None
     return given
+
+
+def _configured(config: pytest.Config, name: str, option: Option) -> Any:
+    try:
+        return config.getini(f"sqsq_{name}")
+    except (ValueError, TypeError, pytest.UsageError):
+        # What pytest says here differs between its versions, and may not name the option.
+        raise pytest.UsageError(f"sqsq: {name} must be {option.kind.wanted}") from None
 
 
 def marker_options(node: pytest.Item) -> dict[str, Any]:
