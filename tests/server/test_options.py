@@ -63,9 +63,7 @@ def test_an_unknown_option_is_refused_with_the_closest_one() -> None:
         SqsServer(inflight_limit=5)
 
 
-@pytest.mark.parametrize(
-    "options", [{"store": "fakeredis"}, {"store": "redis://nowhere"}]
-)
+@pytest.mark.parametrize("options", [{"store": "fakeredis"}, {"store": "redis://nowhere"}])
 def test_an_option_of_a_missing_feature_is_refused(options) -> None:
     with pytest.raises(ValueError, match="is not available yet"):
         SqsServer(**options).start()
