@@ -124,29 +124,33 @@ def test_consumers_of_a_module_end_before_the_server_is_emptied(run) -> None:
 LEFTOVER = """
     import threading
 
+    threads = []
+    answers = []
+
     def test_it(sqs_server, sqs_queue):
         client = sqs_server.client()
         def consume():
             try:
                 client.receive_message(QueueUrl=sqs_queue.url, WaitTimeSeconds=20)
             except client.exceptions.QueueDoesNotExist:
-                print("the consumer was told")
-        thread = threading.Thread(target=consume)
-        thread.start()
+                answers.append("your queue is gone")
+        threads.append(threading.Thread(target=consume))
+        threads[0].start()
         sqs_server.wait_for_pollers(1)
 
     def test_next(sqs_server):
         assert sqs_server.queues == ()
+        threads[0].join(10)
+        assert answers == ["your queue is gone"]
     """
 
 
 def test_a_consumer_that_polls_on_is_reported_with_queue_and_address(run) -> None:
-    result = run(LEFTOVER, "-W", "default::pytest_sqsq.LeftoverConsumerWarning", "-s")
+    result = run(LEFTOVER, "-W", "default::pytest_sqsq.LeftoverConsumerWarning")
 
     result.assert_outcomes(passed=2, warnings=1)
     result.stdout.fnmatch_lines(
         [
-            "*the consumer was told*",
             "*LeftoverConsumerWarning: a consumer is still polling 'test_it'*(127.0.0.1:*",
         ]
     )
