@@ -21,6 +21,8 @@ if TYPE_CHECKING:
         UnusedFaultWarning,
         WaitTimeout,
     )
+    from .gateway.fault_turns import Fault
+    from .gateway.faults import Faults
     from .gateway.requests import RequestLog, RequestRecord
     from .models import Event, MessageView, QueueStatistics
     from .server import SqsServer
@@ -38,6 +40,8 @@ _HOMES = {
     "ClockModeError": "errors",
     "DrainReport": "testing",
     "Event": "models",
+    "Fault": "gateway.fault_turns",
+    "Faults": "gateway.faults",
     "JournalForgotten": "errors",
     "LambdaContext": "testing",
     "LambdaInvocation": "testing",
@@ -62,6 +66,8 @@ __all__ = [
     "ClockModeError",
     "DrainReport",
     "Event",
+    "Fault",
+    "Faults",
     "JournalForgotten",
     "LambdaContext",
     "LambdaInvocation",

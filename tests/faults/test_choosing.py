@@ -67,6 +67,23 @@ def test_a_fault_of_a_body_spares_other_bodies(faults, send, body):
         send("poison")
 
 
+def test_a_fault_of_a_body_spares_requests_about_no_message(faults, sqs, queue):
+    fault = faults.add(body=re.compile(""), error=ERROR)
+    sqs.list_queues()
+    sqs.receive_message(QueueUrl=queue.url)
+    with pytest.raises(sqs.exceptions.QueueDoesNotExist):
+        sqs.delete_message(QueueUrl=f"{queue.url}x", ReceiptHandle="a")
+    assert fault.fired == 0
+
+
+def test_a_fault_of_entries_spares_batches_without_them_and_other_actions(faults, sqs, send, queue):
+    fault = faults.add(fail_entries=["b"])
+    send()
+    entries = [{"Id": "a", "MessageBody": "a"}]
+    assert "Failed" not in sqs.send_message_batch(QueueUrl=queue.url, Entries=entries)
+    assert fault.fired == 0
+
+
 def test_a_fault_of_a_body_finds_it_among_the_entries_of_a_batch(faults, sqs, queue):
     faults.add(body="poison", error=ERROR)
     for bodies in (["a", "b"], ["a", "poison"]):

@@ -54,6 +54,14 @@ def test_whoever_stops_or_empties_the_server_does_not_wait_for_latencies(
     assert server.traffic.open_count == 0
 
 
+@pytest.mark.parametrize("clock", ["real", "virtual"])
+def test_nobody_begins_to_wait_while_the_server_stops(faults, send, queue, clock):
+    faults.add(action="SendMessage", latency=FOR_EVER, clock=clock)
+    with faults.hurried():
+        send()
+    queue.assert_contains(body="a")
+
+
 def test_an_outage_does_not_wait_for_latencies_and_keeps_the_fault(
     server, faults, slow_send, transport
 ):
