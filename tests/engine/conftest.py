@@ -255,7 +255,7 @@ def machine_settings() -> settings:
             suppress_health_check=list(HealthCheck),
         )
     return settings(
-        max_examples=50,
+        max_examples=200,
         stateful_step_count=30,
         deadline=None,
         derandomize=True,

@@ -192,6 +192,32 @@ def test_a_message_stays_while_its_dead_letter_queue_is_gone_and_moves_once_it_i
     world.broker.check()
 
 
+def test_a_dead_letter_queue_exchanged_in_the_middle_of_a_move_is_not_missed(
+    world, monkeypatch
+) -> None:
+    dead = world.queue("dead")
+    queue = world.queue(dead_letters=dead, visibility_timeout=10)
+    world.send(queue, "a")
+    world.receive(queue)
+    registry = world.broker._registry
+    find, made = registry.find_arn, []
+
+    def find_and_exchange(arn: str):
+        found = find(arn)
+        # The lock is free where the target of a move is looked up, before both are taken.
+        if not dead.deleted and not queue.lock.locked():
+            dead.deleted = True
+            registry.remove(dead, None)
+            made.append(world.queue("dead"))
+        return found
+
+    monkeypatch.setattr(registry, "find_arn", find_and_exchange)
+    world.clock.now_ms += 10_000
+    assert world.live(queue) == []
+    assert list(dead.log.live_messages()) == []
+    assert world.live(made[0]) == ["a"]
+
+
 def test_a_policy_may_name_a_queue_that_is_made_later(either) -> None:
     world = either
     queue = world.queue(

@@ -333,6 +333,27 @@ def test_a_step_that_cannot_be_written_loses_nothing(make_world, store) -> None:
     world.advance(1)
     assert (task.moved, world.live(story.dead), world.live(story.origin)) == (0, ["a", "b"], [])
     world.broker.check()
+    world.advance(0.999)
+    assert task.moved == 0
+    world.advance(0.001)
+    assert (task.status, world.live(story.origin)) == ("COMPLETED", ["a", "b"])
+    assert world.events(story.origin, "moved")[-1][0] == world.now
+
+
+def test_a_task_without_a_rate_that_cannot_be_written_says_so_and_can_be_started_anew(
+    make_world, store
+) -> None:
+    world = make_world(store=store)
+    story = Story(world)
+    story.fill("a", "b")
+    # The first write is the task itself, the second its first move.
+    store.fails = lambda number, second=store.writes + 3: number == second
+    task = story.start()
+    assert (task.status, task.moved) == ("FAILED", 1)
+    assert (world.live(story.dead), world.live(story.origin)) == (["b"], ["a"])
+    assert story.start().status == "COMPLETED"
+    assert world.live(story.origin) == ["a", "b"]
+    world.broker.check()
 
 
 def test_hundreds_of_messages_are_moved_in_order(story, world) -> None:
