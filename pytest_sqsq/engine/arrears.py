@@ -53,6 +53,11 @@ class Arrears:
     def __bool__(self) -> bool:
         return bool(self.settings or self.messages or self.deduplications or self.tasks)
 
+    @property
+    def wait_for_others(self) -> bool:
+        """Whether something must be made good elsewhere first."""
+        return any(map(_must_wait, list(self.messages.values())))
+
     def owe_messages(self, message_ids: Iterable[str]) -> None:
         self.messages.update(dict.fromkeys(message_ids))
 
@@ -104,7 +109,7 @@ class Arrears:
         for message_id, before in self.messages.items():
             if len(records) >= limit:
                 break
-            if before is None or before[1] not in before[0].messages:
+            if not _must_wait(before):
                 message = queue.log.find_uuid(message_id)
                 records.append(
                     RemoveMessage(key, message_id)
@@ -133,6 +138,10 @@ class Arrears:
                     self.settings = False
                 case _:
                     pass
+
+
+def _must_wait(before: tuple[Arrears, str] | None) -> bool:
+    return before is not None and before[1] in before[0].messages
 
 
 def _subject(record: Record, queue: QueueKey) -> tuple[str, Any] | None:

@@ -184,6 +184,7 @@ class Broker:
 
     def delete_queue(self, queue: Queue) -> None:
         """Delete a queue with its messages; its parked polls are told that it is gone."""
+        self._require_certainty(queue)
         with self.entry(queue) as now_ms:
             removals = [RemoveMoveTask(queue.key, i) for i in self.move_task_ids(queue.key)]
             self._writer.write([RemoveQueue(queue.key), *removals], queue)
@@ -339,6 +340,7 @@ class Broker:
 
     def purge(self, queue: Queue) -> None:
         """Drop all messages of every state, and the deduplication memory.  O(n)."""
+        self._require_certainty(queue)
         with self.entry(queue) as now_ms:
             plan = PurgePlan(now_ms)
             self._writer.write_plan(plan, queue)
@@ -573,6 +575,16 @@ class Broker:
             self.note_time()
 
     # Inside
+
+    def _require_certainty(self, queue: Queue) -> None:
+        """Before everything of a queue is forgotten.
+
+        A message that perhaps moved here must have been put back into the store where it is.
+        """
+        if queue.arrears is not None and queue.arrears.wait_for_others:
+            self.catch_up()
+            if queue.arrears.wait_for_others:
+                raise ServiceUnavailable("the store could not be told where some messages are")
 
     def _take(self, queue: Queue, request: ReceiveRequest, now_ms: int) -> ReceivePlan:
         plan = plan_receive(queue, request, now_ms)

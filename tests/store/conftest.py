@@ -236,6 +236,10 @@ class Opener:
         self._opened.append(store)
         return store
 
+    def forget(self, store: Store) -> None:
+        """Do not close a store in the end."""
+        self._opened.remove(store)
+
     def close(self) -> None:
         for store in self._opened:
             store.close()
@@ -274,6 +278,20 @@ def open_kept(request: pytest.FixtureRequest) -> Iterator[Opener]:
 def open_fake(request: pytest.FixtureRequest) -> Iterator[Opener]:
     with _opener("fakeredis", request) as opener:
         yield opener
+
+
+@pytest.fixture
+def opener() -> Iterator[Callable[[RedisProcess], Opener]]:
+    """Opens stores in a redis-server."""
+    openers: list[Opener] = []
+
+    def make(process: RedisProcess) -> Opener:
+        openers.append(Opener(process.url, process.client))
+        return openers[-1]
+
+    yield make
+    for made in openers:
+        made.close()
 
 
 @pytest.fixture
