@@ -1,0 +1,1 @@
+"""What the server costs, as ratios to what does nothing: ``python -m tests.benchmarks --help``."""

@@ -1,0 +1,71 @@
+"""What an advance costs: as much as is due, and nothing for what is not."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING
+
+from .measure import Effort, Row, by_turns, ratio, seconds_of
+
+if TYPE_CHECKING:
+    from pytest_sqsq import SqsServer
+
+DUE = 10_000
+IDLE = 1_000_000
+TIMES = 10
+
+
+def advance(effort: Effort) -> Iterator[Row]:
+    """The end of the visibility timeouts of messages in flight."""
+    from pytest_sqsq import SqsServer
+
+    due = effort.scaled(DUE)
+    with (
+        SqsServer(clock="frozen") as few,
+        SqsServer(clock="frozen") as many,
+        SqsServer(clock="frozen") as beside_idle,
+    ):
+        idle = effort.scaled(IDLE)
+        _fill(few, due)
+        _fill(many, TIMES * due)
+        _fill(beside_idle, due)
+        _fill(beside_idle, idle, queue="idle")
+        times = by_turns(
+            effort.times(20).stop,
+            {
+                "few": _end_of(few, due),
+                "many": _end_of(many, TIMES * due),
+                "beside idle": _end_of(beside_idle, due),
+            },
+        )
+    each = [seconds / TIMES for seconds in times["many"]]
+    what = f"advance over {TIMES * due:,} due messages, each against {due:,} due"
+    yield ratio(what, each, times["few"], at_most=1.25)
+    what = f"advance over {due:,} due messages beside {idle:,} idle ones, against none idle"
+    yield ratio(what, times["beside idle"], times["few"], at_most=1.25)
+
+
+def _fill(server: SqsServer, count: int, queue: str = "due") -> None:
+    from pytest_sqsq.actions import perform
+
+    url = server.create_queue(queue).url
+    context = server.context("000000000000", "us-east-1")
+    entries = [{"Id": str(n), "MessageBody": "x" * 200} for n in range(10)]
+    for _ in range(0, count, 10):
+        perform(context, "SendMessageBatch", {"QueueUrl": url, "Entries": entries})
+
+
+def _end_of(server: SqsServer, count: int) -> Callable[[], float]:
+    from pytest_sqsq.actions import perform
+
+    context = server.context("000000000000", "us-east-1")
+    ask = {"QueueUrl": server.queue("due").url, "MaxNumberOfMessages": 10}
+
+    def seconds() -> float:
+        for _ in range(0, count, 10):
+            perform(context, "ReceiveMessage", ask)
+        spent = seconds_of(lambda: server.advance(30))
+        assert server.queue("due").statistics.visible == server.queue("due").statistics.live_count
+        return spent
+
+    return seconds

@@ -1,0 +1,106 @@
+"""Starting, stopping and emptying a server; and what the plugin costs a run without it."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from statistics import median
+
+from pytest_sqsq import SqsServer
+
+from .measure import Effort, Row, Times, by_turns, duration, seconds_of, spread
+
+ROOT = Path(__file__).parents[2]
+QUEUES = 10
+UNUSED_MS = 5
+HEAVY = ("boto3", "botocore", "fakeredis", "redis", "werkzeug", "xmltodict")
+
+FIRST_START = """
+from time import perf_counter
+started = perf_counter()
+from pytest_sqsq import SqsServer
+server = SqsServer().start()
+print(perf_counter() - started)
+server.stop()
+"""
+
+RUN = """
+import sys, time
+import pytest
+code = pytest.main(["-q", "-p", "no:cacheprovider", *sys.argv[1:]])
+print("spent", time.process_time())
+print("imported", *sorted(set(sys.modules) & {heavy}))
+sys.exit(code)
+"""
+
+
+def life(effort: Effort) -> Iterator[Row]:
+    """With imports, in a new process; then again and again in this one."""
+    first = [float(_python(FIRST_START)) for _ in effort.times(20)]
+    yield duration("first start in a process, imports included", first, at_most=100)
+    starts, stops = [], []
+    for _ in range(effort.rounds):
+        server = SqsServer()
+        starts.append(seconds_of(server.start))
+        stops.append(seconds_of(server.stop))
+    yield duration("later start", starts, at_most=15)
+    yield duration("stop", stops, at_most=20)
+    with SqsServer() as server:
+        resets = [_reset(server) for _ in range(effort.rounds)]
+    yield duration(f"reset with {QUEUES} queues", resets, at_most=2)
+
+
+def _reset(server: SqsServer) -> float:
+    for number in range(QUEUES):
+        server.create_queue(f"queue-{number}").send("hello")
+    return seconds_of(server.reset)
+
+
+def unused(effort: Effort) -> Iterator[Row]:
+    """CPU of a whole pytest run with the plugin, less that of one without."""
+    with tempfile.TemporaryDirectory() as folder:
+        test = Path(folder, "test_nothing.py")
+        test.write_text("def test_nothing():\n    pass\n", encoding="utf-8")
+        imported: set[str] = set()
+        times = by_turns(
+            effort.times(20).stop,
+            {
+                "with": lambda: _run(test, imported, "-p", "pytest_sqsq.plugin"),
+                "without": lambda: _run(test, set()),
+            },
+        )
+    yield _difference("CPU of a pytest run with the plugin unused", times)
+    what = f"of {', '.join(HEAVY)} it imports"
+    yield Row(what, "none", ", ".join(sorted(imported)) or "none", met=not imported)
+
+
+def _difference(what: str, times: dict[str, Times]) -> Row:
+    pairs = zip(times["with"], times["without"], strict=True)
+    differences = [1000 * (a - b) for a, b in pairs]
+    value = median(differences)
+    met = value <= UNUSED_MS
+    return Row(what, f"<= {UNUSED_MS} ms", f"{value:.1f} ms", spread(differences), met)
+
+
+def _run(test: Path, imported: set[str], *options: str) -> float:
+    lines = _python(RUN.format(heavy=set(HEAVY)), *options, str(test), folder=test.parent)
+    said = dict(line.partition(" ")[::2] for line in lines.splitlines())
+    imported.update(said["imported"].split())
+    return float(said["spent"])
+
+
+def _python(code: str, *arguments: str, folder: Path = ROOT) -> str:
+    path = os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")])
+    run = subprocess.run(
+        [sys.executable, "-c", code, *arguments],
+        cwd=folder,
+        env={**os.environ, "PYTHONPATH": path, "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    return run.stdout
