@@ -120,13 +120,13 @@ class Contenders:
     def learn(self, action: str, method: str, arguments: Mapping[str, Any]) -> None:
         """Make a call, and let the references answer it as the server did."""
 
-        def keep(response_dict: Mapping[str, Any], **_: Any) -> None:
-            self.answers[action] = response_dict["body"]
+        def keep(http_response: AWSResponse, **_: Any) -> None:
+            self.answers[action] = http_response.content
 
         events = self.direct.meta.events
-        events.register("before-parse.sqs", cast("Any", keep))
+        events.register("after-call.sqs", cast("Any", keep))
         getattr(self.direct, method)(**arguments)
-        events.unregister("before-parse.sqs", cast("Any", keep))
+        events.unregister("after-call.sqs", cast("Any", keep))
 
 
 @contextmanager
