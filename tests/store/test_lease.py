@@ -6,8 +6,6 @@ import json
 import os
 import signal
 import socket
-import subprocess
-import sys
 
 import pytest
 
@@ -64,20 +62,12 @@ def test_a_store_that_was_dropped_without_being_closed_holds_nothing(open_fake) 
 
 
 @pytest.fixture
-def holder(shared_redis):
+def holder(shared_redis, start_python):
     """A process that holds the namespace of ``shared_redis``."""
     shared_redis.client.flushall()
-    process = subprocess.Popen(
-        [sys.executable, "-c", HOLDER, shared_redis.url],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        text=True,
-    )
-    assert process.stdout is not None
+    process = start_python("-c", HOLDER, shared_redis.url)
     assert process.stdout.readline() == "open\n"
-    yield process
-    process.kill()
-    process.communicate()
+    return process
 
 
 @pytest.fixture
