@@ -15,7 +15,14 @@ ONE_ATTEMPT = Config(retries={"total_max_attempts": 1})
 
 
 @pytest.fixture
-def make_server() -> Iterator[Callable[..., SqsServer]]:
+def beside() -> Iterator[Callable[..., Future[Any]]]:
+    """Calls a function in a thread of its own, which a server that stops lets go."""
+    with ThreadPoolExecutor(8) as pool:
+        yield pool.submit
+
+
+@pytest.fixture
+def make_server(beside: Callable[..., Future[Any]]) -> Iterator[Callable[..., SqsServer]]:
     with ExitStack() as stack:
 
         def make(**options: Any) -> SqsServer:
@@ -49,13 +56,6 @@ def sqs(server: SqsServer, transport: str) -> Iterator[Any]:
 @pytest.fixture
 def queue(server: SqsServer) -> Any:
     return server.create_queue("orders")
-
-
-@pytest.fixture
-def beside() -> Iterator[Callable[..., Future[Any]]]:
-    """Calls a function in a thread of its own."""
-    with ThreadPoolExecutor(8) as pool:
-        yield pool.submit
 
 
 @pytest.fixture
