@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from pytest_sqsq.actions.context import ActionContext, Parameters
@@ -23,11 +24,16 @@ def key_of_url(context: ActionContext, url: str) -> QueueKey:
     The host is not looked at: the last two segments of the path are account and name, and a
     single one is the name of a queue of the caller's.  The region is the caller's.
     """
+    return _key_of(url, context.account_id, context.region)
+
+
+@lru_cache(maxsize=256)
+def _key_of(url: str, caller: str, region: str) -> QueueKey:
+    # Cached: each request asks more than once, and most requests are about the same few queues.
     _, scheme, rest = url.partition("://")
     path = rest.partition("/")[2] if scheme else url
     segments = path.strip("/").rsplit("/", 2)
-    account_id = segments[-2] if len(segments) > 1 else context.account_id
-    return QueueKey(account_id, context.region, segments[-1])
+    return QueueKey(segments[-2] if len(segments) > 1 else caller, region, segments[-1])
 
 
 def resolve(context: ActionContext, parameters: Parameters) -> Queue:

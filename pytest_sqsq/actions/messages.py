@@ -70,14 +70,10 @@ def receive_message(context: ActionContext, parameters: Parameters) -> Result:
     queue = resolve(context, parameters)
     wanted = _wanted_names(parameters)
     request = _receive_request(parameters, queue.settings)
-    broker = context.broker
-    if request.wait_time_seconds:
-        waiter = broker.poll(queue, request, context.is_alive)
-        if not waiter.resolved:
-            context.park(waiter)
-        deliveries = waiter.result()
-    else:
-        deliveries = broker.receive(queue, request)
+    waiter = context.broker.poll(queue, request, context.is_alive)
+    if not waiter.resolved:
+        context.park(waiter)
+    deliveries = waiter.result()
     if not deliveries:
         return {}
     choose = attribute_filter(parameters.get("MessageAttributeNames"))

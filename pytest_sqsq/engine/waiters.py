@@ -40,12 +40,13 @@ class Waiter:
         self._deliveries: list[Delivery] = []
         self._error: SqsError | None = None
         self._answered = False
-        self._signal = Signal()
+        # A short poll never parks, so nobody waits for it.
+        self._signal = Signal() if request.wait_time_seconds else None
 
     @property
     def resolved(self) -> bool:
         """Whether the answer is there."""
-        return self._signal.is_set()
+        return self._answered if self._signal is None else self._signal.is_set()
 
     @property
     def answered(self) -> bool:
@@ -63,11 +64,12 @@ class Waiter:
         """Let the waiting thread go; after the queue's lock was released."""
         if self.on_resolved is not None:
             self.on_resolved()
-        self._signal.set()
+        if self._signal is not None:
+            self._signal.set()
 
     def wait(self, timeout: float) -> bool:
         """Block until resolved, or for ``timeout`` real seconds; whether it is resolved."""
-        return self._signal.wait(timeout)
+        return self._signal is None or self._signal.wait(timeout)
 
     def result(self) -> list[Delivery]:
         """The messages delivered; raises the error the poll was ended with."""
