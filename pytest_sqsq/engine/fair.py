@@ -24,20 +24,21 @@ def ready_key(message: Message) -> int | None:
 
 
 class Tenant:
-    """One message group: its ready messages, and how much of it is in flight.
+    """One message group: its ready messages, and how much of it is in flight."""
 
-    ``is_forgiven`` keeps it from being marked again, until it sends again.
-    """
-
-    __slots__ = ("in_flight", "is_forgiven", "is_noisy", "last_sent_ms", "live", "ready")
+    __slots__ = ("in_flight", "is_noisy", "last_sent_ms", "live", "ready")
 
     def __init__(self) -> None:
         self.ready = MessageHeap(ready_key)
         self.live = 0
         self.in_flight = 0
         self.is_noisy = False
-        self.is_forgiven = False
         self.last_sent_ms = 0
+
+    @property
+    def forgiven_ms(self) -> int:
+        """From when on it is not noisy, whatever it has in flight, unless it sends again."""
+        return self.last_sent_ms + NOISY_GROUP_FORGET_MS
 
 
 class Tenants:
@@ -45,6 +46,7 @@ class Tenants:
 
     A tenant is judged when it is about to be served, and its mark stays until its backlog is
     empty or nothing was sent for five minutes; so every operation is O(log groups) amortised.
+    ``_forgiving_ms`` is not later than the first instant at which a mark ends by time.
     Guarded by the queue's lock.
     """
 
@@ -52,6 +54,8 @@ class Tenants:
         self._tenants: dict[str, Tenant] = {}
         self._quiet: list[tuple[int, Tenant]] = []
         self._noisy: list[tuple[int, int, Tenant]] = []
+        self._marked: set[Tenant] = set()
+        self._forgiving_ms: int | None = None
 
     def __len__(self) -> int:
         return len(self._tenants)
@@ -63,7 +67,6 @@ class Tenants:
             tenant = self._tenants[group_id] = Tenant()
         tenant.live += 1
         tenant.last_sent_ms = max(tenant.last_sent_ms, message.sent_ms)
-        tenant.is_forgiven = False
         if message.state == "visible":
             self.shown(group_id, message)
 
@@ -73,6 +76,7 @@ class Tenants:
         tenant.live -= 1
         if not tenant.live:
             del self._tenants[group_id]
+            self._unmark(tenant)
         elif was_ready:
             tenant.ready.mark_stale()
             self._offer(tenant)
@@ -101,17 +105,14 @@ class Tenants:
 
         ``in_flight`` counts the whole queue.  Judges the tenants it passes.
         """
-        while True:
-            tenant = self._first_quiet()
-            if tenant is None:
-                if not self._forgive(now_ms):
-                    return None
-            elif self._turns_noisy(tenant, in_flight):
-                heappop(self._quiet)
-                tenant.is_noisy = True
-                self._offer(tenant)
-            else:
+        if self._forgiving_ms is not None and self._forgiving_ms <= now_ms:
+            self._forgive(now_ms)
+        while (tenant := self._first_quiet()) is not None:
+            if not self._turns_noisy(tenant, in_flight, now_ms):
                 return self._quiet[0][0]
+            heappop(self._quiet)
+            self._mark(tenant)
+        return None
 
     def pop_quiet(self) -> Message | None:
         """Take the next message of the quiet tenants."""
@@ -147,6 +148,8 @@ class Tenants:
         self._tenants.clear()
         self._quiet.clear()
         self._noisy.clear()
+        self._marked.clear()
+        self._forgiving_ms = None
 
     def check(self, live: list[Message]) -> None:
         """Verify counts and heaps; ``AssertionError`` names the broken invariant.  O(n)."""
@@ -164,6 +167,12 @@ class Tenants:
                 id(tenant) in noisy if tenant.is_noisy else (head.arrival, id(tenant)) in quiet
             )
             assert offered, f"group {group_id!r} has a ready message and is in no heap"
+        marked = {tenant for tenant in self._tenants.values() if tenant.is_noisy}
+        assert marked == self._marked, "the marks differ from the noisy groups"
+        assert all(
+            self._forgiving_ms is not None and self._forgiving_ms <= tenant.forgiven_ms
+            for tenant in marked
+        ), "a mark would outlast its five minutes"
 
     def _pop(self, tenant: Tenant) -> Message | None:
         message = tenant.ready.pop()
@@ -173,7 +182,7 @@ class Tenants:
     def _offer(self, tenant: Tenant) -> None:
         head = tenant.ready.first()
         if head is None:
-            tenant.is_noisy = False
+            self._unmark(tenant)
         elif tenant.is_noisy:
             heappush(self._noisy, (tenant.in_flight, head.arrival, tenant))
         else:
@@ -202,21 +211,30 @@ class Tenants:
             heappop(noisy)
         return None
 
-    def _turns_noisy(self, tenant: Tenant, in_flight: int) -> bool:
+    def _turns_noisy(self, tenant: Tenant, in_flight: int, now_ms: int) -> bool:
         return (
-            not tenant.is_forgiven
+            now_ms < tenant.forgiven_ms
             and tenant.in_flight >= NOISY_GROUP_MINIMUM_IN_FLIGHT
             and tenant.in_flight * 100 > in_flight * NOISY_GROUP_SHARE_PERCENT
         )
 
-    def _forgive(self, now_ms: int) -> bool:
-        tenant = self._first_noisy()
-        if tenant is None or tenant.last_sent_ms + NOISY_GROUP_FORGET_MS > now_ms:
-            return False
-        tenant.is_noisy = False
-        tenant.is_forgiven = True
+    def _mark(self, tenant: Tenant) -> None:
+        tenant.is_noisy = True
+        self._marked.add(tenant)
+        if self._forgiving_ms is None or tenant.forgiven_ms < self._forgiving_ms:
+            self._forgiving_ms = tenant.forgiven_ms
         self._offer(tenant)
-        return True
+
+    def _unmark(self, tenant: Tenant) -> None:
+        tenant.is_noisy = False
+        self._marked.discard(tenant)
+
+    def _forgive(self, now_ms: int) -> None:
+        """End the marks of tenants that have sent nothing for five minutes.  O(noisy groups)."""
+        for tenant in [one for one in self._marked if one.forgiven_ms <= now_ms]:
+            self._unmark(tenant)
+            self._offer(tenant)
+        self._forgiving_ms = min((one.forgiven_ms for one in self._marked), default=None)
 
     def _rebuild(self) -> None:
         self._quiet, self._noisy = [], []

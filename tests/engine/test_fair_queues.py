@@ -121,6 +121,31 @@ def test_the_mark_goes_after_five_minutes_without_a_send(jobs: FairQueue) -> Non
     assert jobs.receive(2) == ["n32", "n33"], "forgiven, it is served in order of arrival"
 
 
+def test_a_mark_goes_after_five_minutes_also_while_quiet_groups_are_waiting(
+    jobs: FairQueue,
+) -> None:
+    jobs.send("noisy", *numbered("n", 40))
+    jobs.receive(30)
+    jobs.send("quiet", "q0", "q1")
+    jobs.clock.now_ms += 5 * MINUTE_MS - 1
+    assert jobs.receive(1) == ["q0"]
+    jobs.clock.now_ms += 1
+    assert jobs.receive(2) == ["n30", "n31"]
+
+
+def test_a_group_that_sends_on_keeps_its_mark(jobs: FairQueue) -> None:
+    jobs.send("noisy", *numbered("n", 40))
+    jobs.receive(31)
+    jobs.clock.now_ms += 3 * MINUTE_MS
+    jobs.send("noisy", "late")
+    jobs.clock.now_ms += 3 * MINUTE_MS
+    jobs.send("quiet", "q0")
+    assert jobs.receive(2) == ["q0", "n31"]
+    jobs.clock.now_ms += 2 * MINUTE_MS
+    jobs.send("quiet", "q1")
+    assert jobs.receive(1) == ["n32"]
+
+
 def test_a_message_without_group_is_a_quiet_tenant_of_its_own(jobs: FairQueue) -> None:
     jobs.send("noisy", *numbered("n", 40))
     jobs.receive(30)
