@@ -17,12 +17,12 @@ class Store(Protocol):
 
     ``keeps`` tells whether records are wanted at all; where it is false the engine does not even
     make them.  ``settled_ms`` is the latest instant that the store had been told of when it was
-    opened, ``None`` if there was none.  ``opening`` counts how often the data was opened, from
-    1.  ``emptied`` rises when the store finds that data it was given is lost, and has emptied
-    itself; the engine then writes everything anew.  ``trouble`` says why the store cannot be
-    written just now, for people to read; ``None`` when it can.  ``on_back`` is called when a
-    store in trouble can be written again: from any thread, at any time, with no lock of the store
-    held.
+    opened, ``None`` if there was none.  ``opening`` counts from 1 how often the data was opened
+    since there is any.  ``emptied`` rises when the store finds that data it was given is lost,
+    and has emptied itself; the engine then writes everything anew.  ``trouble`` says why the
+    store cannot be written just now, for people to read; ``None`` when it can.  ``on_back`` is
+    called when a store in trouble can be written again: from any thread, at any time, with no
+    lock of the store held.
     """
 
     on_back: Callable[[], None] | None
@@ -58,7 +58,7 @@ class Store(Protocol):
         """
 
     def erase(self) -> None:
-        """Forget everything that is kept.
+        """Forget everything that is kept, for a new broker to begin with.
 
         Raises ``StoreRefused`` for data that was made by somebody else, and ``StoreError``.
         """

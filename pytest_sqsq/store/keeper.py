@@ -14,11 +14,20 @@ TROUBLE_SECONDS = 1.0
 class Keeper:
     """Calls ``beat`` each few real seconds, and when woken; the less often the better it goes.
 
-    ``beat`` returns whether the store can be written.
+    ``beat`` returns whether the store can be written; ``well`` and ``ill`` are the seconds to
+    the next beat after one that found that it can, and that it cannot.
     """
 
-    def __init__(self, beat: Callable[[], bool]) -> None:
+    def __init__(
+        self,
+        beat: Callable[[], bool],
+        *,
+        well: float = RENEWAL_SECONDS,
+        ill: float = TROUBLE_SECONDS,
+    ) -> None:
         self._beat = beat
+        self._well = well
+        self._ill = ill
         self._woken = Event()
         self._stopping = False
         self._thread = Thread(target=self._run, name="sqsq-store", daemon=True)
@@ -37,10 +46,10 @@ class Keeper:
         self._thread.join(timeout)
 
     def _run(self) -> None:
-        well = True
+        is_well = True
         while True:
-            self._woken.wait(RENEWAL_SECONDS if well else TROUBLE_SECONDS)
+            self._woken.wait(self._well if is_well else self._ill)
             self._woken.clear()
             if self._stopping:
                 return
-            well = self._beat()
+            is_well = self._beat()

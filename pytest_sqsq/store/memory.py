@@ -32,7 +32,7 @@ class MemoryStore:
         """Keep nothing."""
 
     def erase(self) -> None:
-        """Nothing to forget."""
+        self._contents, self.settled_ms, self.opening = (), None, 1
 
     def close(self) -> None:
         """Nothing to let go of."""

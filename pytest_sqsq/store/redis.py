@@ -44,6 +44,7 @@ class RedisStore:
         self._lock = Lock()
         self._hangs = self._came_back = self._closed = False
         self._latest_ms = 0
+        self._erased_at = 1
         self._keeper = None if address.is_fake else Keeper(self.beat)
         try:
             self._open()
@@ -62,7 +63,7 @@ class RedisStore:
 
     @property
     def opening(self) -> int:
-        return self._fence.opening
+        return self._fence.opening - self._erased_at + 1
 
     @property
     def emptied(self) -> int:
@@ -87,10 +88,11 @@ class RedisStore:
                 ("HINCRBY", keys.schema, "openings", 1),
             ]
             if fence.execute([fence.take(), *mark]) is not None:
-                opening, made_by = fence.ask(
-                    ("HGET", keys.schema, "openings"), ("HGET", keys.schema, "creator")
+                opening, erased_at, made_by = fence.ask(
+                    *(("HGET", keys.schema, name) for name in ("openings", "erased_at", "creator"))
                 )
                 fence.opening = int(opening)
+                self._erased_at = int(erased_at or 1)
                 self.made_by = made_by.decode()
                 self.settled_ms = None if clock is None else int(clock)
                 self._latest_ms = self.settled_ms or 0
@@ -231,8 +233,10 @@ class RedisStore:
             )
         queues = self._reader().queue_keys()
         with self._alone() as fence:
-            fence.transact([self._keys.without(*queues)], only_removes=True)
-            self._latest_ms = 0
+            mark: Command = ("HSET", self._keys.schema, "erased_at", fence.opening)
+            fence.transact([self._keys.without(*queues), mark])
+            self._latest_ms, self.settled_ms = 0, None
+            self._erased_at = fence.opening
 
     def close(self) -> None:
         """Give the lease back, unless Redis hangs: then it ends by itself."""

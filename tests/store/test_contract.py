@@ -347,6 +347,17 @@ def test_ids_of_a_seed_do_not_repeat_after_a_restart(open_store, make_world) -> 
     assert len(set(ids)) == 6
 
 
+def test_ids_of_a_seed_begin_anew_in_an_erased_store(open_store, make_world) -> None:
+    world = make_world(open_store(), seed=7)
+    first = world.send(world.queue(), "a")
+    world = world.restarted()
+    world.store.erase()
+    world = make_world(world.store, seed=7)
+    assert world.send(world.queue(), "a") == first
+    second = world.restarted()
+    assert second.send(second.queue(), "b") != first
+
+
 def test_an_erased_store_is_empty(world) -> None:
     queue = world.queue("orders.fifo")
     world.send(queue, "a", message_deduplication_id="1")

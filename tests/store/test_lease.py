@@ -154,3 +154,20 @@ def test_a_transaction_under_way_is_refused_once_the_lease_is_lost(open_kept, ma
     with pytest.raises(ServiceUnavailable, match="process 1 on host elsewhere"):
         world.send(queue, "a")
     assert open_kept.client.hgetall("ssq:msg:000000000000:us-east-1:orders") == {}
+
+
+def test_what_an_old_connection_sent_is_refused_once_there_is_a_new_one(
+    open_kept, make_world
+) -> None:
+    """As after a Redis that hung: the commands of both connections are there, in any order."""
+    world = make_world(open_kept())
+    queue = world.queue()
+    link = world.store._link
+    old, link._connection = link._connection, None
+    world.send(queue, "new")
+    old.send_packed_command(
+        old.pack_commands([("MULTI",), ("SET", "late", "1"), ("EXEC",)]), check_health=False
+    )
+    assert [old.read_response() for _ in range(3)] == [b"OK", b"QUEUED", None]
+    assert not open_kept.client.exists("late")
+    old.disconnect()

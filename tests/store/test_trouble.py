@@ -80,8 +80,7 @@ def test_a_redis_that_hangs_is_waited_for_once_and_then_by_nobody(
     assert world.bodies(world.queue()) == ["b", "c"]
 
 
-def test_what_a_hanging_redis_was_sent_is_not_carried_out_later(world, process, came_back) -> None:
-    """The lease is touched on the new connection before anything else."""
+def test_what_a_hanging_redis_was_sent_is_undone_when_it_is_back(world, process, came_back) -> None:
     queue = world.queue()
     back = came_back(world)
     process.freeze()
