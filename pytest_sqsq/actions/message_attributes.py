@@ -8,7 +8,7 @@ from decimal import Decimal, InvalidOperation
 from typing import Any, Literal
 
 from pytest_sqsq import limits
-from pytest_sqsq.actions.validation import INVALID_CHARACTERS, encoded
+from pytest_sqsq.actions.validation import VALID_TEXT, encoded
 from pytest_sqsq.errors import InvalidParameterValue, UnsupportedOperation
 from pytest_sqsq.models import MessageAttribute
 
@@ -140,7 +140,7 @@ def _data_type(name: str, data_type: str | None, kind: Kind) -> str:
         )
     if data_type.partition(".")[0] not in _TYPES:
         raise _bad_type(name, kind, _TYPES)
-    if INVALID_CHARACTERS.search(data_type):
+    if not VALID_TEXT.fullmatch(data_type):
         raise _bad_characters(name, kind)
     return data_type
 
@@ -160,7 +160,7 @@ def _bad_characters(name: str, kind: Kind) -> InvalidParameterValue:
 
 
 def _check_text(name: str, data_type: str, value: str, kind: Kind) -> None:
-    if INVALID_CHARACTERS.search(value):
+    if not VALID_TEXT.fullmatch(value):
         raise _bad_characters(name, kind)
     if data_type.startswith("Number") and not _is_number(value):
         raise InvalidParameterValue(

@@ -15,7 +15,7 @@ from pytest_sqsq.actions.message_attributes import (
     size_of,
 )
 from pytest_sqsq.actions.validation import (
-    INVALID_CHARACTERS,
+    VALID_TEXT,
     WRONG_QUEUE_TYPE,
     check_range,
     encoded,
@@ -74,7 +74,7 @@ def checked_message(
     faults differently.
     """
     entry = draft.entry
-    if INVALID_CHARACTERS.search(entry["MessageBody"]):
+    if not VALID_TEXT.fullmatch(entry["MessageBody"]):
         raise InvalidMessageContents
     delay_seconds = entry.get("DelaySeconds")
     if delay_seconds is not None:

