@@ -31,14 +31,16 @@ AUTOJUMP_GRACE = 0.5
 class _RealTime:
     """Real time, whatever is patched: functions are class attributes, which freezegun spares."""
 
-    monotonic = staticmethod(time.monotonic)
-    monotonic_ns = staticmethod(time.monotonic_ns)
+    # The performance counter is monotonic too, and no version of time-machine patches it; some
+    # patch time.monotonic in C, where a reference taken before does not help.
+    monotonic = staticmethod(time.perf_counter)
+    monotonic_ns = staticmethod(time.perf_counter_ns)
     wall = staticmethod(time.time)
 
     freezegun = sys.modules.get("freezegun.api")
     if freezegun is not None and time.time is freezegun.fake_time:
-        monotonic = staticmethod(freezegun.real_monotonic)
-        monotonic_ns = staticmethod(freezegun.real_monotonic_ns)
+        monotonic = staticmethod(freezegun.real_perf_counter)
+        monotonic_ns = staticmethod(freezegun.real_perf_counter_ns)
         wall = staticmethod(freezegun.real_time)
 
     time_machine = sys.modules.get("time_machine")
