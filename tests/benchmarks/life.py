@@ -9,6 +9,7 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from statistics import median
+from typing import Self
 
 from pytest_sqsq import SqsServer
 
@@ -40,7 +41,8 @@ sys.exit(code)
 
 def life(effort: Effort) -> Iterator[Row]:
     """With imports, in a new process; then again and again in this one."""
-    first = [float(_python(FIRST_START)) for _ in effort.times(20)]
+    with _Interpreter() as python:
+        first = [float(python.run(FIRST_START)) for _ in effort.times(20)]
     yield duration("first start in a process, imports included", first, at_most=100)
     starts, stops = [], []
     for _ in range(effort.rounds):
@@ -62,15 +64,13 @@ def _reset(server: SqsServer) -> float:
 
 def unused(effort: Effort) -> Iterator[Row]:
     """CPU of a whole pytest run with the plugin, less that of one without."""
-    with tempfile.TemporaryDirectory() as folder:
-        test = Path(folder, "test_nothing.py")
-        test.write_text("def test_nothing():\n    pass\n", encoding="utf-8")
+    with _Interpreter() as python:
         imported: set[str] = set()
         times = by_turns(
             effort.times(20).stop,
             {
-                "with": lambda: _run(test, imported, "-p", "pytest_sqsq.plugin"),
-                "without": lambda: _run(test, set()),
+                "with": lambda: _spent(python, imported, "-p", "pytest_sqsq.plugin"),
+                "without": lambda: _spent(python, set()),
             },
         )
     yield _difference("CPU of a pytest run with the plugin unused", times)
@@ -86,21 +86,43 @@ def _difference(what: str, times: dict[str, Times]) -> Row:
     return Row(what, f"<= {UNUSED_MS} ms", f"{value:.1f} ms", spread(differences), met)
 
 
-def _run(test: Path, imported: set[str], *options: str) -> float:
-    lines = _python(RUN.format(heavy=set(HEAVY)), *options, str(test), folder=test.parent)
+def _spent(python: _Interpreter, imported: set[str], *options: str) -> float:
+    lines = python.run(RUN.format(heavy=set(HEAVY)), *options)
     said = dict(line.partition(" ")[::2] for line in lines.splitlines())
     imported.update(said["imported"].split())
     return float(said["spent"])
 
 
-def _python(code: str, *arguments: str, folder: Path = ROOT) -> str:
-    path = os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")])
-    run = subprocess.run(
-        [sys.executable, "-c", code, *arguments],
-        cwd=folder,
-        env={**os.environ, "PYTHONPATH": path, "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"},
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    return run.stdout
+class _Interpreter:
+    """Runs code in new processes that find everything compiled, as after an installation."""
+
+    def __enter__(self) -> Self:
+        self._temporary = tempfile.TemporaryDirectory()
+        self._folder = Path(self._temporary.name)
+        test = "def test_nothing():\n    pass\n"
+        (self._folder / "test_nothing.py").write_text(test, encoding="utf-8")
+        self._environment = {
+            **os.environ,
+            "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1",
+            "PYTHONDONTWRITEBYTECODE": "",
+            "PYTHONPATH": os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")]),
+            "PYTHONPYCACHEPREFIX": str(self._folder / "compiled"),
+        }
+        for code in (FIRST_START, RUN.format(heavy=set(HEAVY))):
+            self.run(code, "-p", "pytest_sqsq.plugin")
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._temporary.cleanup()
+
+    def run(self, code: str, *arguments: str) -> str:
+        """What the code printed."""
+        done = subprocess.run(
+            [sys.executable, "-c", code, *arguments],
+            cwd=self._folder,
+            env=self._environment,
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        return done.stdout
