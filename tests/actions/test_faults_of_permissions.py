@@ -30,6 +30,13 @@ LABEL_TEXT = (
     "Reason: Can only include alphanumeric characters, hyphens, or underscores. 1 to 80 in length."
 )
 
+# What the API reference says cannot be called from another account.
+OWNER_ONLY = (
+    "AddPermission", "CancelMessageMoveTask", "CreateQueue", "DeleteQueue", "ListMessageMoveTasks",
+    "ListQueueTags", "ListQueues", "RemovePermission", "SetQueueAttributes",
+    "StartMessageMoveTask", "TagQueue", "UntagQueue",
+)  # fmt: skip
+
 FAULTS = [
     permit(
         "InvalidParameterValue",
@@ -57,12 +64,15 @@ FAULTS = [
         "8 Actions were found, maximum allowed is 7.",
         Actions=["SendMessage"] * 8,
     ),
-    permit(
-        "InvalidParameterValue",
-        400,
-        "Value SQS:RemovePermission for parameter ActionName is invalid."
-        " Reason: Only the queue owner is allowed to invoke this action.",
-        Actions=["SendMessage", "RemovePermission"],
+    *(
+        permit(
+            "InvalidParameterValue",
+            400,
+            f"Value SQS:{action} for parameter ActionName is invalid."
+            " Reason: Only the queue owner is allowed to invoke this action.",
+            Actions=["SendMessage", action],
+        )
+        for action in OWNER_ONLY
     ),
     *(
         permit(

@@ -151,6 +151,11 @@ def test_an_escaped_path_is_read_as_the_name_it_stands_for(get_request):
     assert call.parameters == {"QueueUrl": "/123456789012/q.fifo"}
 
 
+def test_a_path_that_is_not_utf_8_names_a_queue_that_cannot_exist(get_request):
+    call = decode(get_request("Action=PurgeQueue", "/123456789012/%ff"))
+    assert call.parameters == {"QueueUrl": "/123456789012/\ufffd"}
+
+
 def test_a_path_names_no_queue_for_actions_that_take_none(get_request):
     call = decode(get_request("Action=ListMessageMoveTasks&SourceArn=a"))
     assert call.parameters == {"SourceArn": "a"}
