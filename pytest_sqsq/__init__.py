@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from .clock import Clock
     from .errors import (
+        AwsBlocked,
         ClockModeError,
         JournalForgotten,
         LeftoverConsumerWarning,
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
     )
 
 _HOMES = {
+    "AwsBlocked": "errors",
     "Clock": "clock",
     "ClockModeError": "errors",
     "DrainReport": "testing",
@@ -62,6 +64,7 @@ _HOMES = {
 }
 
 __all__ = [
+    "AwsBlocked",
     "Clock",
     "ClockModeError",
     "DrainReport",

@@ -422,6 +422,10 @@ class GateTimeout(RuntimeError):
         )
 
 
+class AwsBlocked(RuntimeError):
+    """A request would have reached AWS, and the run is to have none of those."""
+
+
 class LeftoverConsumerWarning(UserWarning):
     """A consumer was still polling when the test that owned its queue ended."""
 

@@ -145,11 +145,10 @@ class ServerOptions(TypedDict, total=False):
         Option("memory", 'where messages are kept: "memory", "fakeredis", redis://…', _STORE),
     ]
     store_prefix: Annotated[
-        str | None, Option(None, "beginning of the store's keys", _NAME, later=(...,))
+        str | None,
+        Option(None, "beginning of the store's keys; default: ssq:, or ssq:test:WORKER:", _NAME),
     ]
-    store_timeout: Annotated[
-        float, Option(3.0, "real seconds to wait for the store", _SECONDS, later=(...,))
-    ]
+    store_timeout: Annotated[float, Option(3.0, "real seconds to wait for the store", _SECONDS)]
     region: Annotated[str, Option("us-east-1", "region of callers that name none", _NAME)]
     account_id: Annotated[
         str, Option("000000000000", "account of callers that name none", _ACCOUNT)
@@ -200,11 +199,9 @@ class PluginOptions(ServerOptions, total=False):
     ]
     strict: Annotated[
         bool,
-        Option(False, "make errors of what is only counted or warned of", _BOOLEAN, later=(True,)),
+        Option(False, "make errors of what is only counted or warned of", _BOOLEAN),
     ]
-    block_aws: Annotated[
-        bool, Option(False, "fail requests that would reach AWS", _BOOLEAN, later=(True,))
-    ]
+    block_aws: Annotated[bool, Option(False, "fail requests that would reach AWS", _BOOLEAN)]
     leftover: Annotated[
         Literal["warn", "error", "ignore"],
         Option("warn", "what a consumer that polls beyond its test is"),

@@ -19,6 +19,7 @@ from pytest_sqsq.options import plugin_options
 if TYPE_CHECKING:
     from types_boto3_sqs import SQSClient, SQSServiceResource
 
+    from pytest_sqsq.guard import Guard
     from pytest_sqsq.options import PluginOptions
     from pytest_sqsq.server import SqsServer
     from pytest_sqsq.shared import Endpoint, SharedServer
@@ -36,6 +37,8 @@ class _Run:
     def __init__(self, given: Mapping[str, Any]) -> None:
         self.given = given
         self.options = plugin_options(given)
+        self.guard: Guard | None = None
+        self.failures = 0  # tests that did not come to their end
         self._shared: SharedServer | None = None
         self._undo: Mapping[str, str | None] = {}
 
@@ -58,7 +61,17 @@ class _Run:
             raise pytest.UsageError(f"sqsq: {error}") from None
         self._undo = apply(variables(url, self.options["region"]))
 
+    def install_guard(self) -> None:
+        """Be ready to keep requests from AWS, in tests or altogether."""
+        if self.guard is None:
+            from pytest_sqsq.guard import Guard
+
+            self.guard = Guard(closed=self.options["block_aws"])
+            self.guard.install()
+
     def close(self) -> None:
+        if self.guard is not None:
+            self.guard.remove()
         if self._undo:
             from pytest_sqsq.environment import apply
 
@@ -89,6 +102,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", MARKER)
     run = config.stash[_RUN] = _Run(given_options(config))
+    if run.options["block_aws"]:
+        run.install_guard()
     if run.options["environment"] == "session" and not _only_distributes(config):
         run.enter_session()
 
@@ -112,8 +127,8 @@ def pytest_report_header(config: pytest.Config) -> str | None:
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
-        if item.get_closest_marker("sqsq") is not None:
-            _options_of(item)
+        if item.get_closest_marker("sqsq") is not None and _options_of(item)["block_aws"]:
+            item.config.stash[_RUN].install_guard()
         names: list[str] | None = getattr(item, "fixturenames", None)
         if names is not None and not _SHARED_FIXTURES.isdisjoint(names):
             # What empties the server at the end of a class or module is set up before anything
@@ -126,10 +141,24 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 @pytest.hookimpl(wrapper=True)
+def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object]:
+    run = item.config.stash[_RUN]
+    if run.guard is None:
+        return (yield)
+    run.guard.closed = _options_of(item)["block_aws"]
+    try:
+        return (yield)
+    finally:
+        run.guard.closed = run.options["block_aws"]
+
+
+@pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport(
-    item: pytest.Item,
+    item: pytest.Item, call: pytest.CallInfo[None]
 ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
     report = yield
+    if call.excinfo is not None:
+        item.config.stash[_RUN].failures += 1
     servers = item.stash.get(_SERVERS, None)
     if servers and report.when != "teardown":
         wanted = _options_of(item)["report"]
@@ -158,8 +187,9 @@ def sqsq_server(request: pytest.FixtureRequest) -> Iterator[SqsServer]:
 
     node: pytest.Item = request.node
     options = _options_of(node)
-    shared = node.config.stash[_RUN].shared
-    server = shared.lend(options)
+    run = node.config.stash[_RUN]
+    failures = run.failures
+    server = run.shared.lend(options)
     node.stash.setdefault(_SERVERS, []).append(server)
     with surroundings(server, options):
         yield server
@@ -167,7 +197,7 @@ def sqsq_server(request: pytest.FixtureRequest) -> Iterator[SqsServer]:
             _look_for_failures(server, options)
         finally:
             if options["reset"] == "test":
-                shared.empty(options)
+                run.shared.empty(options, failed=run.failures > failures)
 
 
 def _look_for_failures(server: SqsServer, options: PluginOptions) -> None:
@@ -279,15 +309,18 @@ def sqs_endpoint(sqsq_endpoint: Endpoint) -> Endpoint:
     return sqsq_endpoint
 
 
-def _maker(options: PluginOptions, servers: list[SqsServer]) -> Iterator[MakeServer]:
+def _maker(run: _Run, options: PluginOptions, servers: list[SqsServer]) -> Iterator[MakeServer]:
     from pytest_sqsq.server import SqsServer
     from pytest_sqsq.shared import of_server
+    from pytest_sqsq.strict import look_back
 
+    failures = run.failures
     with ExitStack() as stack:
 
         def make(**arguments: Any) -> SqsServer:
             server = stack.enter_context(SqsServer(**{**of_server(options), **arguments}))
             server.timeout_factor = options["timeout_factor"]
+            stack.callback(lambda: look_back(server, options, failed=run.failures > failures))
             stack.callback(_look_for_failures, server, options)
             servers.append(server)
             return server
@@ -299,7 +332,8 @@ def _maker(options: PluginOptions, servers: list[SqsServer]) -> Iterator[MakeSer
 def make_sqsq_server(request: pytest.FixtureRequest) -> Iterator[MakeServer]:
     """Makes started servers of their own, which are stopped after the test."""
     node: pytest.Item = request.node
-    yield from _maker(_options_of(node), node.stash.setdefault(_SERVERS, []))
+    run = node.config.stash[_RUN]
+    yield from _maker(run, _options_of(node), node.stash.setdefault(_SERVERS, []))
 
 
 @pytest.fixture
@@ -311,7 +345,8 @@ def make_sqs_server(make_sqsq_server: MakeServer) -> MakeServer:
 @pytest.fixture(scope="session")
 def sqsq_server_factory(request: pytest.FixtureRequest) -> Iterator[MakeServer]:
     """Makes started servers of their own, which are stopped at the end of the session."""
-    yield from _maker(request.config.stash[_RUN].options, [])
+    run = request.config.stash[_RUN]
+    yield from _maker(run, run.options, [])
 
 
 @pytest.fixture(scope="session")
@@ -329,8 +364,9 @@ _SHARED_FIXTURES = frozenset(
 
 def _emptied_afterwards(request: pytest.FixtureRequest) -> Iterator[None]:
     run = request.config.stash[_RUN]
+    failures = run.failures
     yield
-    run.shared.empty(run.options)
+    run.shared.empty(run.options, failed=run.failures > failures)
 
 
 @pytest.fixture(scope="class")

@@ -17,6 +17,7 @@ from pytest_sqsq.protocol import HttpResponse
 from pytest_sqsq.testing import QueueProbe, Session, waits
 from pytest_sqsq.testing.queues import create_queue, find_key
 from pytest_sqsq.testing.report import world_report
+from pytest_sqsq.testing.settled import assert_all_settled
 
 if TYPE_CHECKING:
     from botocore.client import BaseClient
@@ -234,9 +235,17 @@ class SqsServer(Life):
         self.raise_failures()
         self.broker.check()
 
+    def assert_all_settled(self) -> None:
+        """Assert that no message is in flight on any queue; names those that are."""
+        __tracebackhide__ = True
+        assert_all_settled(self)
+
     def report(self) -> str:
         """The queues, their first messages and the last requests, for people to read; bounded."""
-        return world_report(self, tuple(self.requests), self._running().seed)
+        requests = self.requests
+        astray = requests.astray_text()
+        notes = () if astray is None else (astray,)
+        return world_report(self, tuple(requests), self._running().seed, notes)
 
     def wait_until(self, predicate: Callable[[], object], timeout: float = 5.0) -> None:
         """Wait until ``predicate()`` is true; ``WaitTimeout`` after ``timeout`` real seconds."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import socket
 import sys
-import warnings
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from select import select
@@ -89,28 +88,20 @@ class SharedServer:
         address = {"host": self.options["host"], "port": port}
         return SqsServer(**{**of_server(options), **address}).start(claim)
 
-    def empty(self, options: PluginOptions) -> None:
+    def empty(self, options: PluginOptions, *, failed: bool) -> None:
         """Empty the server at the end of a test, or of what ``reset`` names.
 
-        Consumers that still poll are reported first, as ``leftover`` says.
+        What was left behind is told first; ``failed`` says whether a test has failed meanwhile.
         """
         server = self._server
         if server is None:
             return
+        from pytest_sqsq.strict import look_back
+
         try:
-            self._report_leftovers(server, options)
+            look_back(server, options, failed=failed)
         finally:
             server.reset()
-
-    def _report_leftovers(self, server: SqsServer, options: PluginOptions) -> None:
-        text = leftover_text(server)
-        if text is None or options["leftover"] == "ignore":
-            return
-        from pytest_sqsq.errors import LeftoverConsumerWarning
-
-        if options["leftover"] == "error":
-            raise LeftoverConsumerWarning(text)
-        warnings.warn(text, LeftoverConsumerWarning, stacklevel=2)
 
     def stop(self) -> None:
         """Stop the server, if there is one."""
@@ -160,20 +151,6 @@ def of_server(options: PluginOptions) -> dict[str, Any]:
         for name in SERVER_OPTIONS
         if name not in ADDRESS_OPTIONS
     }
-
-
-def leftover_text(server: SqsServer) -> str | None:
-    """Who still polls, and on which queues; ``None`` if nobody does."""
-    queues = [probe for probe in server.queues if probe.statistics.parked_polls]
-    if not queues:
-        return None
-    names = ", ".join(repr(probe.name) for probe in queues)
-    addresses = ", ".join(each.address for each in server.connections if each.busy)
-    return (
-        f"a consumer is still polling {names} after its test ended"
-        f" ({addresses or 'in this process, without a socket'});"
-        " stop it before the test ends, or set sqsq_leftover"
-    )
 
 
 @contextmanager

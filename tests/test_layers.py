@@ -44,7 +44,9 @@ PARTS = {
     "life": "server",
     "scheduler": "server",
     "stack": "server",
+    "guard": "plugin",
     "shared": "plugin",
+    "strict": "plugin",
 }
 """Modules that are one unit with another, to keep files short."""
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Iterator, Mapping
 from threading import Lock
 from typing import Any, NamedTuple
 
-from pytest_sqsq.errors import JournalForgotten
+from pytest_sqsq.errors import JournalForgotten, QueueDoesNotExist
 from pytest_sqsq.models import instant_text
 
 # Bytes of request bodies that the log keeps at most: its count alone would let ten thousand
@@ -42,6 +42,12 @@ class RequestRecord(NamedTuple):
     client_address: str
     transport: str
     stale: bool
+
+    @property
+    def is_astray(self) -> bool:
+        """Whether it used the URL of a queue that was not there."""
+        missed = self.error_code == QueueDoesNotExist.query_code and "QueueUrl" in self.parameters
+        return self.stale or missed
 
     def __str__(self) -> str:
         where = f" on {self.queue!r}" if self.queue is not None else ""
@@ -148,6 +154,25 @@ class RequestLog:
         if self._forgotten:
             raise self._forgotten_error(action)
 
+    def astray_text(self) -> str | None:
+        """Names the queue URLs that led nowhere, and who used them; ``None`` if all were right.
+
+        O(requests).
+        """
+        astray = [record for record in self if record.is_astray]
+        if not astray:
+            return None
+        count = "a request" if len(astray) == 1 else f"{len(astray)} requests"
+        lines = [f"{count} for a queue that was not there:"]
+        kinds = Counter(_astray_line(record) for record in astray)
+        lines += (
+            f"  {line}" + (f", {_times(number)}" if number > 1 else "")
+            for line, number in list(kinds.items())[:LISTED]
+        )
+        if len(kinds) > LISTED:
+            lines.append(f"  … and {len(kinds) - LISTED} more kinds")
+        return "\n".join(lines)
+
     def _forgotten_error(self, action: str) -> JournalForgotten:
         return JournalForgotten(
             f"cannot tell how often {action} was requested: the request log has dropped its"
@@ -167,6 +192,12 @@ class RequestLog:
 
 def _queue_name(queue: str) -> str:
     return queue.rsplit("/", 1)[-1].rsplit(":", 1)[-1]
+
+
+def _astray_line(record: RequestRecord) -> str:
+    sender = f" from {record.client_address}" if record.client_address else ""
+    reason = "stale, not handed out since the last reset" if record.stale else "deleted"
+    return f"{record.action} of {record.parameters['QueueUrl']} ({reason}){sender}"
 
 
 def _exceeds(found: tuple[RequestRecord, ...], times: int | None) -> bool:

@@ -33,7 +33,9 @@ _COLUMNS = (
 )
 
 
-def world_report(world: World, requests: Sequence[object], seed: int | None) -> str:
+def world_report(
+    world: World, requests: Sequence[object], seed: int | None, notes: Sequence[str] = ()
+) -> str:
     """The section of a report.  ``requests`` are shown as their texts, the latest ones.
 
     Each queue is locked by itself, only for as long as a look at its first messages takes.
@@ -44,6 +46,7 @@ def world_report(world: World, requests: Sequence[object], seed: int | None) -> 
         lines.append(busy_jumps_text(clock.busy_jumps))
     if seed is not None:
         lines.append(f"seed: {seed}")
+    lines += notes
     lines += _queue_lines(world)
     lines += _request_lines(requests)
     return "\n".join(lines)
@@ -60,7 +63,7 @@ def _queue_lines(world: World) -> Iterator[str]:
         yield "no queues"
         return
     looks = [seen for queue in queues[:SHOWN_QUEUES] if (seen := _look_at(world, queue))]
-    name_of = _names([look.key for look, _ in looks])
+    name_of = queue_names([look.key for look, _ in looks])
     width = max((len(name_of[look.key]) for look, _ in looks), default=0)
     yield "queue".ljust(width) + "".join(f"  {heading}" for heading, _ in _COLUMNS)
     for look, statistics in looks:
@@ -100,7 +103,7 @@ def _look_at(world: World, queue: Queue) -> tuple[Look, QueueStatistics] | None:
     return look, statistics
 
 
-def _names(keys: Sequence[QueueKey]) -> dict[QueueKey, str]:
+def queue_names(keys: Sequence[QueueKey]) -> dict[QueueKey, str]:
     """Names, with account and region where there is more than one of either."""
     if len({key[:2] for key in keys}) <= 1:
         return {key: key.name for key in keys}

@@ -196,3 +196,52 @@ def test_threads_may_log_and_look_at_once():
         writer.join()
     assert len(log) == 50
     assert log.forgotten == 4 * 2_000 - 50
+
+
+URL = "http://127.0.0.1:9324/000000000000/orders"
+MISSING = "AWS.SimpleQueueService.NonExistentQueue"
+
+
+def astray(action: str = "ReceiveMessage", **fields):
+    values = {"parameters": {"QueueUrl": URL}, "status": 400, "error_code": MISSING}
+    return record(action, **(values | fields))
+
+
+@pytest.mark.parametrize(
+    "right",
+    [
+        record(parameters={"QueueUrl": URL}),
+        record("GetQueueUrl", parameters={"QueueName": "orders"}, error_code=MISSING),
+        record("ListQueues", parameters={}),
+        record(parameters={"QueueUrl": URL}, status=400, error_code="InvalidMessageContents"),
+    ],
+    ids=["answered", "asked whether it exists", "without a queue", "refused"],
+)
+def test_names_nothing_where_every_queue_url_was_right(right):
+    assert log_of(right).astray_text() is None
+
+
+def test_names_the_queue_urls_that_led_nowhere_and_who_used_them():
+    log = log_of(
+        astray(stale=True),
+        astray(stale=True),
+        record(),
+        astray("SendMessage", client_address="", transport="direct"),
+    )
+    assert log.astray_text() == (
+        "3 requests for a queue that was not there:\n"
+        f"  ReceiveMessage of {URL} (stale, not handed out since the last reset)"
+        " from 127.0.0.1:5000, twice\n"
+        f"  SendMessage of {URL} (deleted)"
+    )
+    assert log_of(astray()).astray_text() == (
+        "a request for a queue that was not there:\n"
+        f"  ReceiveMessage of {URL} (deleted) from 127.0.0.1:5000"
+    )
+
+
+def test_names_a_bounded_number_of_queue_urls():
+    log = log_of(*(astray(parameters={"QueueUrl": f"{URL}{number}"}) for number in range(25)))
+    lines = log.astray_text().splitlines()
+    assert len(lines) == 22
+    assert lines[-1] == "  … and 5 more kinds"
