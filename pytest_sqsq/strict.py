@@ -61,6 +61,7 @@ def _minded_by_strict(server: SqsServer) -> list[Exception]:
 
 def leftover_text(server: SqsServer) -> str | None:
     """Who still polls, and on which queues; ``None`` if nobody does."""
+    server.broker.end_dead_polls()
     queues = [probe for probe in server.queues if probe.statistics.parked_polls]
     if not queues:
         return None

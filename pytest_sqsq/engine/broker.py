@@ -467,6 +467,15 @@ class Broker:
             with queue.lock:
                 queue.parked.postpone(instant_ms)
 
+    def end_dead_polls(self) -> None:
+        """End the parked polls whose clients have gone.  O(parked)."""
+        for queue in self.queues:
+            with queue.lock:
+                dead = queue.parked.take_dead()
+                for waiter in dead:
+                    waiter.answer([])
+            self._wake(dead)
+
     def close_polls(self, error: SqsError | None = None, *, close_connection: bool = False) -> None:
         """End all parked polls: empty, or with an error."""
         for queue in self.queues:

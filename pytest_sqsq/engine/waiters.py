@@ -100,6 +100,13 @@ class ParkedPolls:
             dead.append(waiter)
         return None, dead
 
+    def take_dead(self) -> list[Waiter]:
+        """Those whose clients have gone, which are parked no more.  O(parked)."""
+        dead = [waiter for waiter in self._waiters if not waiter.is_alive()]
+        for waiter in dead:
+            self.remove(waiter)
+        return dead
+
     def postpone(self, instant_ms: int) -> None:
         """Let polls that would end by an instant end after it.
 

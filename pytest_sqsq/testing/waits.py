@@ -314,6 +314,7 @@ def _find_work(world: World) -> str | None:
 
 
 def _count_pollers(world: World, key: QueueKey | None) -> int:
+    world.broker.end_dead_polls()
     if key is None:
         return world.broker.parked_polls
     queue = world.broker.get_queue(key)

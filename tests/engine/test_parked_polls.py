@@ -5,6 +5,7 @@ from threading import Thread
 import pytest
 
 from pytest_sqsq.errors import QueueDoesNotExist, ServiceUnavailable
+from pytest_sqsq.models import ReceiveRequest
 
 
 def bodies(waiter) -> list[str]:
@@ -323,3 +324,20 @@ def test_a_postponed_poll_is_served_where_it_would_have_ended(world) -> None:
     world.advance(5)
 
     assert bodies(poll) == ["a"]
+
+
+def test_polls_whose_clients_have_gone_can_be_ended(world) -> None:
+    queue, other = world.queue(), world.queue("other")
+    stays = world.poll(queue)
+    gone = [
+        world.broker.poll(each, ReceiveRequest(wait_time_seconds=20), lambda: False)
+        for each in (queue, queue, other)
+    ]
+    assert world.broker.parked_polls == 4
+    world.broker.end_dead_polls()
+
+    assert world.broker.parked_polls == 1
+    assert not stays.resolved
+    assert [poll.resolved and poll.result() for poll in gone] == [[], [], []]
+    world.advance(20)
+    assert stays.resolved

@@ -167,6 +167,28 @@ def test_a_leftover_consumer_can_be_ignored(run) -> None:
     run(LEFTOVER, "--sqsq-leftover=ignore").assert_outcomes(passed=2)
 
 
+def test_a_poll_whose_client_has_gone_is_no_leftover(run) -> None:
+    result = run(
+        """
+        import json
+        import socket
+
+        def test_it(sqs_server, sqs_queue):
+            body = json.dumps({"QueueUrl": sqs_queue.url, "WaitTimeSeconds": 20}).encode()
+            with socket.create_connection(("127.0.0.1", sqs_server.port)) as connection:
+                connection.sendall(
+                    b"POST / HTTP/1.1\\r\\nHost: sqs\\r\\n"
+                    b"X-Amz-Target: AmazonSQS.ReceiveMessage\\r\\n"
+                    b"Content-Type: application/x-amz-json-1.0\\r\\n"
+                    b"Content-Length: %d\\r\\n\\r\\n%b" % (len(body), body)
+                )
+                sqs_server.wait_for_pollers(1)
+        """,
+        "--sqsq-leftover=error",
+    )
+    result.assert_outcomes(passed=1)
+
+
 def test_a_server_that_a_test_has_stopped_is_there_for_the_next(run) -> None:
     result = run(
         """

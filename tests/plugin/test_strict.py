@@ -170,7 +170,7 @@ def test_strict_makes_an_error_of_a_leftover_consumer(run) -> None:
         [
             (
                 "E * pytest_sqsq.*LeftoverConsumerWarning: a consumer is still polling 'test_it'"
-                " after its test ended (127.0.0.1:*); stop it before the test ends, or set sqsq_leftover"
+                " after its test ended (127.0.0.1:*); stop it before the test ends, or set *"
             )
         ]
     )
