@@ -86,6 +86,7 @@ class _Line:
         self._random = Random(1)
         self._handles: list[str] = []
         self._sent = 0
+        self._groups = [f"group-{n}" for n in range(kind.groups or 0)]
         attributes = {"VisibilityTimeout": "43200"}
         if kind.groups is not None:
             name += ".fifo"
@@ -100,12 +101,19 @@ class _Line:
         url = {"QueueUrl": self._probe.url}
         for _ in range(0, count, 10):
             perform(context, "SendMessageBatch", {**url, "Entries": self._entries(10)})
+        blocked = set()
         while self.in_flight < in_flight:
-            ask = {**url, "MaxNumberOfMessages": min(10, in_flight - self.in_flight)}
+            ask = {
+                **url,
+                "MaxNumberOfMessages": min(10, in_flight - self.in_flight),
+                "AttributeNames": ["MessageGroupId"],
+            }
             answer = perform(context, "ReceiveMessage", ask) or {}
-            handles = [message["ReceiptHandle"] for message in answer["Messages"]]
-            self.in_flight += len(handles)
-            self._handles += handles
+            self.in_flight += self._took(answer)
+            for message in answer["Messages"]:
+                blocked.add(message.get("Attributes", {}).get("MessageGroupId"))
+        # What is sent from now on must come to be received, and not pile up behind those.
+        self._groups = [group for group in self._groups if group not in blocked]
 
     def cycle(self) -> None:
         """Send and take one message and then ten, with handles from anywhere in the queue."""
@@ -152,6 +160,6 @@ class _Line:
     def _message(self) -> dict[str, Any]:
         self._sent += 1
         message = {"MessageBody": f"{self._sent:<200}"}
-        if self._kind.groups is not None:
-            message["MessageGroupId"] = f"group-{self._sent % self._kind.groups}"
+        if self._groups:
+            message["MessageGroupId"] = self._groups[self._sent % len(self._groups)]
         return message
