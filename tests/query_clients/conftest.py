@@ -1,7 +1,8 @@
-"""The last clients that spoke the Query protocol, in a process of their own.
+"""Clients that need a botocore of their own, in processes of their own.
 
-They need an older botocore than the one the server reads its model from. ``tox -e query-clients``
-installs them into a folder and names it in SQSQ_QUERY_CLIENTS; without it there are no tests here.
+They are the last boto3 and AWS CLI that spoke the Query protocol, and the AWS CLI of today, which
+pins its botocore. ``tox -e query-clients`` installs each pair into a folder and names the folders
+in SQSQ_QUERY_CLIENTS and SQSQ_AWS_CLI; without the first there are no tests here.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from botocore.exceptions import ClientError
 from pytest_sqsq import SqsServer
 
 FOLDER = os.environ.get("SQSQ_QUERY_CLIENTS")
+CLI_FOLDERS = {"query": FOLDER, "json": os.environ.get("SQSQ_AWS_CLI")}
 OTHER_SIDE = Path(__file__).with_name("old_boto3.py")
 collect_ignore_glob = [] if FOLDER else ["test_*.py"]
 
@@ -67,14 +69,21 @@ def old_client(old_process: execnet.Gateway, sqs_server: SqsServer) -> Iterator[
     channel.close()
 
 
+@pytest.fixture(params=[protocol for protocol, folder in CLI_FOLDERS.items() if folder])
+def cli_protocol(request: pytest.FixtureRequest) -> str:
+    """The protocol that the AWS CLI of this test speaks."""
+    return str(request.param)
+
+
 @pytest.fixture
-def old_cli(sqs_server: SqsServer) -> Callable[..., Any]:
+def aws_cli(sqs_server: SqsServer, cli_protocol: str) -> Callable[..., Any]:
     """Call ``aws sqs`` with arguments; returns its answer, parsed, and raises its error."""
+    folder = str(CLI_FOLDERS[cli_protocol])
 
     def call(*arguments: str) -> Any:
         done = subprocess.run(
             [sys.executable, "-m", "awscli", "--endpoint-url", sqs_server.url, "sqs", *arguments],
-            env={**os.environ, **sqs_server.environment, "PYTHONPATH": str(FOLDER)},
+            env={**os.environ, **sqs_server.environment, "PYTHONPATH": folder},
             capture_output=True,
             text=True,
             check=False,
