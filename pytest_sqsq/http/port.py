@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import socket
 from typing import Any
+from weakref import WeakSet
 
 from pytest_sqsq.errors import ServerStartError
 
@@ -17,7 +18,7 @@ class Port:
     Where the system has SO_REUSEPORT, a second socket is bound to the port and never listens:
     while it is suspended, clients are refused and nobody else gets the port.  Without
     SO_REUSEPORT, or where connections of an earlier owner still linger on the port, it is free
-    while suspended.
+    while suspended.  A forked child lets go of it.
 
     Raises :class:`ServerStartError`, naming the address and the reason.
     """
@@ -38,6 +39,7 @@ class Port:
                 self._holder.close()
             raise self._failure(error) from error
         self._address = self.listener.getsockname()
+        _ports.add(self)
 
     @property
     def number(self) -> int:
@@ -112,3 +114,15 @@ def _allow_early_return(listener: socket.socket) -> None:
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_EXCLUSIVEADDRUSE, 1)  # type: ignore[attr-defined,unused-ignore]
     else:
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+
+
+_ports: WeakSet[Port] = WeakSet()
+
+
+def _release_all() -> None:
+    for port in list(_ports):
+        port.release()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_release_all)

@@ -129,8 +129,10 @@ class HttpServer(ThreadedWSGIServer):
         _servers.discard(self)
 
     def abandon(self) -> None:
-        """Close a forked child's copies of the sockets, which are the parent's to use."""
-        self._claim.release()
+        """Close a forked child's copies of the sockets, which are the parent's to use.
+
+        The port does so by itself.
+        """
         self._waker.close()
         self._wakee.close()
         for connection in list(self._connections):
