@@ -1,8 +1,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from base64 import b64encode
+from collections.abc import Callable, Iterator
 from typing import Any
+from urllib.parse import urlencode
+from xml.etree import ElementTree as ET
 
 import pytest
 
@@ -10,6 +13,11 @@ from pytest_sqsq.actions import ActionContext, perform
 from pytest_sqsq.clock import Clock
 from pytest_sqsq.engine import Broker, Waiter
 from pytest_sqsq.errors import SqsError
+from pytest_sqsq.gateway.gate import RequestGate
+from pytest_sqsq.gateway.gateway import Gateway
+from pytest_sqsq.gateway.requests import RequestLog
+from pytest_sqsq.protocol import HttpRequest, HttpResponse
+from pytest_sqsq.protocol.model import ListOf, MapOf, Scalar, Shape, Structure, operations
 
 ACCOUNT = "123456789012"
 BASE_URL = "http://sqs.test:9324"
@@ -126,3 +134,88 @@ def prepared(sqs: Caller) -> Caller:
         Actions=["SendMessage"],
     )
     return sqs
+
+
+def base64(value: bytes) -> str:
+    return b64encode(value).decode()
+
+
+def query_fields(shape: Shape, name: str, value: Any) -> Iterator[tuple[str, str]]:
+    """The form fields in which a Query client writes a value of this shape under a name."""
+    match shape:
+        case Scalar():
+            yield name, base64(value) if isinstance(value, bytes) else str(value)
+        case ListOf():
+            for number, item in enumerate(value, 1):
+                yield from query_fields(shape.member, f"{name}.{number}", item)
+        case MapOf():
+            for number, (key, item) in enumerate(value.items(), 1):
+                yield f"{name}.{number}.{shape.key_name}", key
+                yield from query_fields(shape.value, f"{name}.{number}.{shape.value_name}", item)
+        case Structure():
+            for member, part in shape.members.items():
+                if member in value:
+                    is_plain = isinstance(part, Scalar | Structure)
+                    below = member if is_plain else part.element
+                    path = f"{name}.{below}" if name else below
+                    if value[member] == []:
+                        # As botocore wrote an empty list.
+                        yield f"{name}.{member}" if name else member, ""
+                    yield from query_fields(part, path, value[member])
+
+
+#: What is worded differently in Query.
+QUERY_TEXTS = {
+    "The specified queue does not exist.": (
+        "The specified queue does not exist for this wsdl version."
+    ),
+    "The request must contain the parameter AWSAccountIds.": (
+        "The request must contain the parameter AWSAccountId."
+    ),
+    "The request must contain the parameter Actions.": (
+        "The request must contain the parameter ActionName."
+    ),
+}
+
+
+class Wire:
+    """Sends the requests of one protocol to the prepared queues, and reads the refusals."""
+
+    def __init__(self, caller: Caller, protocol: str) -> None:
+        self.protocol = protocol
+        self._gate = RequestGate()
+        self._gateway = Gateway(caller.broker, self._gate, RequestLog(), account_id=ACCOUNT)
+
+    def refusal(self, action: str, parameters: dict[str, Any]) -> tuple[str, int, str]:
+        """Code, status and text of the answer to a faulty request."""
+        build = self._in_json if self.protocol == "json" else self._in_query
+        with self._gate.request("a test"):
+            return self._read(self._gateway.handle(build(action, parameters)))
+
+    def wording(self, text: str) -> str:
+        """How a text of the JSON protocol is worded in this one."""
+        return text if self.protocol == "json" else QUERY_TEXTS.get(text, text)
+
+    def _in_json(self, action: str, parameters: dict[str, Any]) -> HttpRequest:
+        body = json.dumps(parameters, default=base64).encode()
+        return HttpRequest("POST", "/", "", {"x-amz-target": f"AmazonSQS.{action}"}, body)
+
+    def _in_query(self, action: str, parameters: dict[str, Any]) -> HttpRequest:
+        shape = operations()[action].input if action in operations() else Structure(action, {})
+        fields = [("Action", action), *query_fields(shape, "", parameters)]
+        headers = {"content-type": "application/x-www-form-urlencoded; charset=utf-8"}
+        return HttpRequest("POST", "/", "", headers, urlencode(fields).encode())
+
+    def _read(self, response: HttpResponse) -> tuple[str, int, str]:
+        if self.protocol == "json":
+            code = dict(response.headers)["x-amzn-query-error"].removesuffix(";Sender")
+            return code, response.status, json.loads(response.body)["message"]
+        error = ET.fromstring(response.body).find("{*}Error")
+        assert error is not None
+        code, text = error.findtext("{*}Code", ""), error.findtext("{*}Message", "")
+        return code, response.status, text
+
+
+@pytest.fixture(params=["json", "query"])
+def wire(request: pytest.FixtureRequest, prepared: Caller) -> Wire:
+    return Wire(prepared, request.param)

@@ -86,7 +86,10 @@ FAULTS = [
     ),
     *(
         missing(
-            action, f"{shape}.2.Id", QueueUrl="plain", Entries=[*entries("a"), {"MessageBody": "b"}]
+            action,
+            f"{shape}.2.Id",
+            QueueUrl="plain",
+            Entries=[*entries("a"), {"MessageBody": "b", "ReceiptHandle": "h"}],
         )
         for action, shape in BATCHES.items()
     ),
@@ -144,11 +147,7 @@ FAULTS = [
 
 
 @pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: fault.action)
-def test_a_fault_is_answered_with_the_code_status_and_text_of_sqs(prepared, fault):
-    error = prepared.error(fault.action, **fault.parameters)
+def test_a_fault_is_answered_with_the_code_status_and_text_of_sqs(wire, fault):
+    refusal = wire.refusal(fault.action, fault.parameters)
 
-    assert (error.message, error.query_code, error.status) == (
-        fault.text,
-        fault.code,
-        fault.status,
-    )
+    assert refusal == (fault.code, fault.status, wire.wording(fault.text))

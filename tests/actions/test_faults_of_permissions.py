@@ -106,14 +106,10 @@ FAULTS = [
 
 
 @pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: fault.action)
-def test_a_fault_is_answered_with_the_code_status_and_text_of_sqs(prepared, fault):
-    error = prepared.error(fault.action, **fault.parameters)
+def test_a_fault_is_answered_with_the_code_status_and_text_of_sqs(wire, fault):
+    refusal = wire.refusal(fault.action, fault.parameters)
 
-    assert (error.message, error.query_code, error.status) == (
-        fault.text,
-        fault.code,
-        fault.status,
-    )
+    assert refusal == (fault.code, fault.status, wire.wording(fault.text))
 
 
 @pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: fault.action)
