@@ -19,6 +19,7 @@ from pytest_sqsq.options import (
 )
 from pytest_sqsq.scheduler import Scheduler
 from pytest_sqsq.stack import Stack
+from pytest_sqsq.store import Creator
 
 if TYPE_CHECKING:
     from types import TracebackType
@@ -34,11 +35,20 @@ _CHANGEABLE = {
 }
 
 
+def _namespace(options: ServerOptions) -> tuple[object, str | None]:
+    return options["store"], options["store_prefix"]
+
+
 class Life:
     """One listener for as long as it runs, and behind it one :class:`Stack` at a time.
 
-    Whoever exchanges or empties the stack keeps the gate closed.
+    Whoever exchanges or empties the stack keeps the gate closed.  To be set before the start:
+    ``creator`` is noted in a namespace that a store makes, and ``begins_empty`` tells whether
+    what is found in one is erased.
     """
+
+    creator: Creator = "server"
+    begins_empty = False
 
     def __init__(self, **options: Unpack[ServerOptions]) -> None:
         self._options = server_options(options)
@@ -82,7 +92,8 @@ class Life:
             raise RuntimeError(f"the server runs already, at {self.url}")
         options = self._options
         scheduler = Scheduler(self._running)
-        stack = Stack(options, self._gate, scheduler.due_moved, self._clock_changed)
+        self._scheduler = scheduler
+        stack = self._new_stack(options)
         application = Application(stack.gateway, self._gate)
         http = HttpServer(
             application,
@@ -92,7 +103,7 @@ class Life:
             max_connections=options["max_connections"],
             end_polls=self._end_polls,
         )
-        self._scheduler, self._application, self._http = scheduler, application, http
+        self._application, self._http = application, http
         self._autojump = Autojump(self._running, self._gate)
         self._url = url_of(options["host"], http.port)
         self._adopt(stack)
@@ -168,6 +179,12 @@ class Life:
             if merged == self._options:
                 stack.empty()
                 self._adopt(stack)
+            elif _namespace(merged) == _namespace(self._options):
+                # One namespace has one holder, so the old one goes before the new one comes.
+                stack.empty()
+                stack.close()
+                self._options = merged
+                self._adopt(self._new_stack(merged))
             else:
                 replacement = self._new_stack(merged)
                 stack.empty()
@@ -179,9 +196,14 @@ class Life:
             self._http.close_connections()
 
     def restart(self) -> None:
-        """Cut all clients off and listen again, with everything as it was."""
+        """Cut all clients off and begin anew with what the store has kept.
+
+        Queues, messages and receipt handles are as they were, whichever the store; so are clock,
+        options, request log and faults.  The history of the queues is forgotten.
+        """
         with self.outage():
-            pass
+            self._running().reload()
+            self._adopt(self._running())
 
     @contextmanager
     def outage(self) -> Iterator[None]:
@@ -205,7 +227,14 @@ class Life:
 
     def _new_stack(self, options: ServerOptions) -> Stack:
         assert self._scheduler is not None
-        return Stack(options, self._gate, self._scheduler.due_moved, self._clock_changed)
+        return Stack(
+            options,
+            self._gate,
+            self._scheduler.due_moved,
+            self._clock_changed,
+            creator=self.creator,
+            begins_empty=self.begins_empty,
+        )
 
     def _adopt(self, stack: Stack) -> None:
         """Let requests go to ``stack``; with the gate closed, or before anyone listens."""

@@ -83,11 +83,10 @@ class Option:
     """One option.  ``kind`` and ``name`` are filled in from its place in the table.
 
     ``kind`` may be left to the type where that is a ``Literal``.  ``per_test`` tells whether a
-    marker may set it.  ``later`` holds the values whose feature is not there yet; ``...`` stands
-    for any value.
+    marker may set it.
     """
 
-    __slots__ = ("default", "help", "kind", "later", "name", "per_test")
+    __slots__ = ("default", "help", "kind", "name", "per_test")
 
     def __init__(
         self,
@@ -96,14 +95,12 @@ class Option:
         kind: Kind | None = None,
         *,
         per_test: bool = True,
-        later: tuple[object, ...] = (),
     ) -> None:
         self.name = ""
         self.default = default
         self.help = help
         self.kind = kind or _NAME
         self.per_test = per_test
-        self.later = later
 
     def check(self, value: object) -> object:
         """The value, if it is one; else ``ValueError``."""
@@ -115,8 +112,6 @@ class Option:
             raise ValueError(f"{self.name}: {error}") from None
         if not accepted:
             raise ValueError(f"{self.name} must be {self.kind.wanted}, not {value!r}")
-        if value != self.default and (value in self.later or ... in self.later):
-            raise ValueError(f"{self.name}={value!r} is not available yet")
         return value
 
     def parse(self, text: str) -> object:

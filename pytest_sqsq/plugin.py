@@ -39,6 +39,7 @@ class _Run:
         self.options = plugin_options(given)
         self.guard: Guard | None = None
         self.failures = 0  # tests that did not come to their end
+        self.made = 0  # servers that tests have made for themselves
         self._shared: SharedServer | None = None
         self._undo: Mapping[str, str | None] = {}
 
@@ -309,16 +310,27 @@ def sqs_endpoint(sqsq_endpoint: Endpoint) -> Endpoint:
     return sqsq_endpoint
 
 
+def _empty_if_running(server: SqsServer) -> None:
+    if server.is_running:
+        server.reset()
+
+
 def _maker(run: _Run, options: PluginOptions, servers: list[SqsServer]) -> Iterator[MakeServer]:
     from pytest_sqsq.server import SqsServer
-    from pytest_sqsq.shared import of_server
+    from pytest_sqsq.shared import in_namespace, of_server
     from pytest_sqsq.strict import look_back
 
     failures = run.failures
     with ExitStack() as stack:
 
         def make(**arguments: Any) -> SqsServer:
-            server = stack.enter_context(SqsServer(**{**of_server(options), **arguments}))
+            given = {**of_server(options), **arguments}
+            run.made += 1
+            server = SqsServer(**in_namespace(given, f"{run.made}:"))
+            server.creator, server.begins_empty = "plugin", given["store_prefix"] is None
+            stack.enter_context(server)
+            if server.begins_empty:
+                stack.callback(_empty_if_running, server)
             server.timeout_factor = options["timeout_factor"]
             stack.callback(lambda: look_back(server, options, failed=run.failures > failures))
             stack.callback(_look_for_failures, server, options)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import socket
 import sys
 from collections.abc import Callable, Iterator, Mapping
@@ -12,6 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from pytest_sqsq.environment import apply, endpoint_variables, url_of, variables
 from pytest_sqsq.options import ADDRESS_OPTIONS, SERVER_OPTIONS, PluginOptions, ServerOptions
+from pytest_sqsq.store import plugin_prefix
 
 if TYPE_CHECKING:
     from pytest_sqsq.http.port import Port
@@ -64,7 +66,7 @@ class SharedServer:
         Raises ``ServerStartError`` and what a store raises that cannot be opened.
         """
         server = self._started(options)
-        wanted = of_server(options)
+        wanted = in_namespace(of_server(options))
         if any(server.options[name] != value for name, value in wanted.items()):  # type: ignore[literal-required]
             server.configure(**cast("ServerOptions", wanted))
         server.timeout_factor = options["timeout_factor"]
@@ -86,7 +88,9 @@ class SharedServer:
         early, self._early = self._early, None
         claim = None if early is None else early.hand_over()
         address = {"host": self.options["host"], "port": port}
-        return SqsServer(**{**of_server(options), **address}).start(claim)
+        server = SqsServer(**{**in_namespace(of_server(options)), **address})
+        server.creator, server.begins_empty = "plugin", True
+        return server.start(claim)
 
     def empty(self, options: PluginOptions, *, failed: bool) -> None:
         """Empty the server at the end of a test, or of what ``reset`` names.
@@ -151,6 +155,16 @@ def of_server(options: PluginOptions) -> dict[str, Any]:
         for name in SERVER_OPTIONS
         if name not in ADDRESS_OPTIONS
     }
+
+
+def in_namespace(options: Mapping[str, Any], part: str = "") -> dict[str, Any]:
+    """Server options with the namespace of this worker's fixtures, unless they name one.
+
+    ``part`` tells servers of one worker apart.
+    """
+    worker = os.environ.get("PYTEST_XDIST_WORKER", "main")
+    default = plugin_prefix(worker) + part
+    return {**options, "store_prefix": options["store_prefix"] or default}
 
 
 @contextmanager

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Callable
-from contextlib import AbstractContextManager
+import logging
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
 from typing import TYPE_CHECKING
 
-from pytest_sqsq.clock import Clock
+from pytest_sqsq.clock import Clock, real_now_ms
 from pytest_sqsq.engine import Broker
 from pytest_sqsq.engine.chances import Chances
 from pytest_sqsq.environment import DUMMY_KEY
@@ -15,13 +16,16 @@ from pytest_sqsq.errors import QueueDoesNotExist
 from pytest_sqsq.gateway.faults import Faults
 from pytest_sqsq.gateway.gateway import Gateway
 from pytest_sqsq.gateway.requests import RequestLog
-from pytest_sqsq.store import MemoryStore, Store
+from pytest_sqsq.store import SERVER_PREFIX, Creator, Store, make_store
+from pytest_sqsq.timeline import instant_ms
 
 if TYPE_CHECKING:
     from pytest_sqsq.gateway.gate import RequestGate
     from pytest_sqsq.models import Event, QueueKey
     from pytest_sqsq.options import ServerOptions
     from pytest_sqsq.protocol import Call, HttpRequest
+
+_log = logging.getLogger("pytest_sqsq")
 
 # Where a clock that stands starts when ids are to be the same in each run.
 SEEDED_START = "2030-01-01T00:00:00Z"
@@ -40,28 +44,46 @@ class Stack:
         gate: RequestGate,
         on_due_moved: Callable[[], None],
         on_clock_changed: Callable[[], None],
+        *,
+        creator: Creator = "server",
+        begins_empty: bool = False,
     ) -> None:
         self.options = options
         self._gate = gate
         self._base_url = "http://localhost"
         self._on_due_moved = on_due_moved
         self._failures: list[BaseException] = []
-        self._store = open_store(options)
+        self._store = open_store(options, creator)
+        if begins_empty:
+            self._erase_or_close()
         self.clock = Clock(
             options["clock"],
-            start=_first_instant(options),
+            start=_first_instant(options, self._store.settled_ms),
             autojump_threshold=options["autojump_threshold"],
             autojump_grace=options["autojump_grace"],
         )
         self.requests = RequestLog(options["request_log_size"])
         self._build()
+        self._load()
         self.clock.attach(_Driver(self, gate))
         self.clock.on_changed = on_clock_changed
 
+    def _erase_or_close(self) -> None:
+        try:
+            self._store.erase()
+        except BaseException:
+            self._store.close()
+            raise
+
     def _build(self) -> None:
+        self.chances = Chances(self.options["seed"])
+        self.broker = self._new_broker()
+        self.faults = Faults(self.broker, self.clock, self._gate, self.chances)
+        self._open_gateway()
+
+    def _new_broker(self) -> Broker:
         options = self.options
-        self.chances = Chances(options["seed"])
-        self.broker = Broker(
+        return Broker(
             self.clock,
             store=self._store,
             dead_letter_on=options["dead_letter_on"],
@@ -70,9 +92,19 @@ class Stack:
             seed=options["seed"],
             loose=self.chances if options["delivery"] == "realistic" else None,
         )
-        self.faults = Faults(self.broker, self.clock, self._gate, self.chances)
-        self.broker.due.on_earlier = self._on_due_moved
-        self._open_gateway()
+
+    def _load(self) -> None:
+        """Take over what the store has kept, and let happen what fell due meanwhile."""
+        loaded = self.broker.load()
+        if loaded.queues:
+            self.broker.settle(self.clock.now_ms)
+            _log.info(
+                "%r held %d queues with %d messages; the clock begins at %s",
+                self._store,
+                loaded.queues,
+                loaded.messages,
+                self.clock.now.isoformat(),
+            )
 
     def _open_gateway(self) -> None:
         options = self.options
@@ -90,7 +122,11 @@ class Stack:
         )
 
     def serve_at(self, url: str) -> None:
-        """Begin queue URLs with ``url`` where a request does not say how it got here."""
+        """Let requests come, and tell when something becomes due.
+
+        Queue URLs begin with ``url`` where a request does not say how it got here.
+        """
+        self.broker.due.on_earlier = self._on_due_moved
         self._base_url = url
         self._open_gateway()
 
@@ -105,14 +141,27 @@ class Stack:
         Parked polls are told that their queue is gone.  Called with the gate closed.
         """
         self.broker.close_polls(QueueDoesNotExist())
+        self._store.erase()
         self.requests.clear()
         self.clock.reset()
         self._failures.clear()
         self._build()
 
+    def reload(self) -> None:
+        """Begin anew with what the store has kept, as a process that was restarted does.
+
+        Clock, options, faults and request log stay.  Called with the gate closed, and no poll
+        parked.  Raises ``StoreRefused`` and ``StoreInUse`` as opening the store does.
+        """
+        self._store = self.broker.hand_over()
+        self.broker = self._new_broker()
+        self._load()
+        self.faults.move_to(self.broker)
+        self._open_gateway()
+
     def close(self) -> None:
         """Let go of the store.  The queues can still be looked at."""
-        self._store.close()
+        self.broker.close()
 
     def note_failure(self, failure: BaseException) -> None:
         """Keep what went wrong where no caller could be told."""
@@ -135,8 +184,11 @@ class _Driver:
         self._stack = stack
         self._gate = gate
 
-    def exclusive(self) -> AbstractContextManager[None]:
-        return self._gate.closed()
+    @contextmanager
+    def exclusive(self) -> Iterator[None]:
+        with self._gate.closed():
+            yield
+            self._stack.broker.note_time()
 
     def serialised(self) -> AbstractContextManager[None]:
         return self._gate.serialised()
@@ -157,12 +209,17 @@ class _Driver:
         return self._stack.broker.end_polls(now_ms)
 
 
-def open_store(options: ServerOptions) -> Store:
-    """The store that the options name; ``ValueError`` for one that is not available."""
-    store = options["store"]
-    if store == "memory":
-        return MemoryStore()
-    raise ValueError(f"store={store!r} is not available yet; there is 'memory'")
+def open_store(options: ServerOptions, creator: Creator) -> Store:
+    """The store that the options name.
+
+    Raises ``ValueError`` for an option that names none, ``StoreInUse`` and ``StoreRefused``.
+    """
+    return make_store(
+        options["store"],
+        prefix=options["store_prefix"] or SERVER_PREFIX,
+        timeout=options["store_timeout"],
+        creator=creator,
+    )
 
 
 def signature_check(options: ServerOptions) -> Callable[[HttpRequest, Call], None] | None:
@@ -174,7 +231,15 @@ def signature_check(options: ServerOptions) -> Callable[[HttpRequest, Call], Non
     return SignatureCheck(DUMMY_KEY)
 
 
-def _first_instant(options: ServerOptions) -> dt.datetime | str | None:
+def _first_instant(options: ServerOptions, settled_ms: int | None) -> dt.datetime | str | None:
+    """Where time begins: as asked for, but never before what the store has seen happen."""
+    start = _asked_start(options)
+    if settled_ms is None or settled_ms <= (real_now_ms() if start is None else instant_ms(start)):
+        return start
+    return dt.datetime(1970, 1, 1, tzinfo=dt.UTC) + dt.timedelta(milliseconds=settled_ms)
+
+
+def _asked_start(options: ServerOptions) -> dt.datetime | str | None:
     start = options["start"]
     seeded = options["seed"] is not None and options["clock"] in {"frozen", "autojump"}
     return SEEDED_START if start is None and seeded else start

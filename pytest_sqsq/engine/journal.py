@@ -52,7 +52,8 @@ class Journal:
     """A bounded history of one queue's events, oldest first.
 
     The oldest are forgotten when there are more than ``size``, or when the contents they hold
-    grow beyond ``CONTENT_CHARACTERS``; ``forgotten`` counts them.  Guarded by the queue's lock.
+    grow beyond ``CONTENT_CHARACTERS``; ``forgotten`` counts them.  ``began_late`` says
+    that the queue is older than its journal: a restart came between.  Guarded by the queue's lock.
     ``listeners`` are shared by all queues of a broker; each event is told to them.
     """
 
@@ -65,6 +66,7 @@ class Journal:
         self._listeners = listeners
         self._characters = 0
         self.forgotten = 0
+        self.began_late = False
 
     @property
     def events(self) -> tuple[Event, ...]:

@@ -80,6 +80,7 @@ class Loading:
         queue.note_arrears(arrears)
         queue.last_modified_ms = record.last_modified_ms
         queue.purged_ms = record.purged_ms
+        queue.journal.began_late = True
         queue.deduplication_scope = record.deduplication_scope
         queue.settled_ms = max(record.created_ms, self._settled_ms)
         queue.next_sequence = queue.sequence_limit = record.sequence_limit

@@ -186,6 +186,11 @@ class Faults:
         fault = QueueFault("the store is down", self._remove, None, PlannedTurns(0))
         return self._plan_for_queues(fault, self._queue_faults.refuse)
 
+    def move_to(self, broker: Broker) -> None:
+        """Go on with another broker, which has taken the place of the one before."""
+        self._broker = broker
+        self._queue_faults.move_to(broker)
+
     def clear(self) -> None:
         """Remove all faults, and forget what they did."""
         for fault in self:

@@ -70,6 +70,11 @@ class QueueFaults:
         self.refusing = tuple(each for each in self.refusing if each is not fault)
         self._tell_broker()
 
+    def move_to(self, broker: Broker) -> None:
+        """Go on with another broker, which has taken the place of the one before."""
+        self._broker = broker
+        self._tell_broker()
+
     def _tell_broker(self) -> None:
         self._broker.quirks = self if self.doubling or self.losing else None
         self._broker.refuse_writes(self._refuse_write if self.refusing else None)

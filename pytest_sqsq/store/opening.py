@@ -7,6 +7,9 @@ from typing import Literal
 from pytest_sqsq.store.base import Store
 from pytest_sqsq.store.memory import MemoryStore
 
+Creator = Literal["server", "plugin"]
+"""Who makes a namespace; nobody else erases it."""
+
 SERVER_PREFIX = "ssq:"
 """Under which keys a server keeps its data unless told otherwise."""
 
@@ -21,7 +24,7 @@ def make_store(
     *,
     prefix: str = SERVER_PREFIX,
     timeout: float = 3.0,
-    creator: Literal["server", "plugin"] = "server",
+    creator: Creator = "server",
 ) -> Store:
     """The store that ``option`` names: ``"memory"``, ``"fakeredis"``, a URL, or a client.
 

@@ -24,7 +24,7 @@ class Look:
 
     ``views`` holds the messages that were asked for and the oldest ones beside them, in order of
     arrival; the counts are of all messages.  ``forgotten`` counts the events that the journal
-    has dropped.
+    has dropped; ``began_late`` says that a restart has cut off what was before.
     """
 
     key: QueueKey
@@ -38,6 +38,7 @@ class Look:
     events: tuple[Event, ...]
     contents: Mapping[str, Content]
     forgotten: int
+    began_late: bool = False
 
     @property
     def live_count(self) -> int:
@@ -62,6 +63,11 @@ class Look:
 
     def require_whole_journal(self, what_for: str) -> None:
         """Raise :class:`JournalForgotten` if the journal no longer holds everything."""
+        if self.began_late:
+            raise JournalForgotten(
+                f"{what_for}: the server was restarted, and {self.key.name!r} has no history from"
+                " before, which might decide this; ask before the restart"
+            )
         if self.forgotten:
             events = "1 event" if self.forgotten == 1 else f"{self.forgotten} events"
             raise JournalForgotten(
@@ -96,4 +102,5 @@ def take_look(world: World, key: QueueKey, criteria: Criteria | None = None) -> 
             events=queue.journal.events,
             contents=queue.journal.contents,
             forgotten=queue.journal.forgotten,
+            began_late=queue.journal.began_late,
         )

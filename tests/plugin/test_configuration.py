@@ -63,7 +63,6 @@ def test_the_closest_marker_wins_option_by_option(run) -> None:
         ("host='::1'", "host holds for a whole run and cannot be in a marker"),
         ("port=80", "port holds for a whole run and cannot be in a marker"),
         ("environment='off'", "environment holds for a whole run and cannot be in a marker"),
-        ("store_prefix='x'", "store_prefix='x' is not available yet"),
     ],
 )
 def test_a_bad_marker_is_a_usage_error_at_collection(run, marker, text) -> None:

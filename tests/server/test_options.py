@@ -5,6 +5,7 @@ import datetime as dt
 import pytest
 
 from pytest_sqsq import SqsServer
+from pytest_sqsq.errors import StoreRefused
 from pytest_sqsq.options import PLUGIN_OPTIONS, SERVER_OPTIONS, plugin_options
 
 DEFAULTS = {
@@ -63,10 +64,9 @@ def test_an_unknown_option_is_refused_with_the_closest_one() -> None:
         SqsServer(inflight_limit=5)
 
 
-@pytest.mark.parametrize("options", [{"store": "fakeredis"}, {"store": "redis://nowhere"}])
-def test_an_option_of_a_missing_feature_is_refused(options) -> None:
-    with pytest.raises(ValueError, match="is not available yet"):
-        SqsServer(**options).start()
+def test_a_store_that_cannot_be_reached_is_named() -> None:
+    with pytest.raises(StoreRefused, match=r"^the Redis at 127\.0\.0\.1:1, database 0 cannot"):
+        SqsServer(store="redis://127.0.0.1:1").start()
 
 
 @pytest.mark.parametrize(

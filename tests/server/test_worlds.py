@@ -8,6 +8,7 @@ from botocore.config import Config
 from botocore.exceptions import ClientError
 
 from pytest_sqsq import ClockModeError, SqsServer
+from pytest_sqsq.errors import StoreRefused
 
 START = "2030-01-01T00:00:00Z"
 NO_RETRIES = Config(retries={"total_max_attempts": 1})
@@ -92,10 +93,10 @@ def test_configure_cannot_move_the_listener(server, option) -> None:
         server.configure(**option)
 
 
-def test_configure_with_a_bad_value_changes_nothing(server) -> None:
+def test_configure_with_a_store_that_cannot_be_reached_changes_nothing(server) -> None:
     server.create_queue("orders")
-    with pytest.raises(ValueError, match="not available yet"):
-        server.configure(store="redis://nowhere")
+    with pytest.raises(StoreRefused):
+        server.configure(store="redis://127.0.0.1:1")
 
     assert server.options["store"] == "memory"
     assert len(server.queues) == 1
