@@ -140,6 +140,8 @@ class Stack:
 
         Parked polls are told that their queue is gone.  Called with the gate closed.
         """
+        # What is still answered is no request of the world that begins.
+        self.gateway.retire()
         self.broker.close_polls(QueueDoesNotExist())
         self._store.erase()
         self.requests.clear()

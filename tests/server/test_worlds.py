@@ -49,6 +49,16 @@ def test_reset_tells_parked_polls_that_their_queue_is_gone(server, beside) -> No
         poll.result(timeout=5)
 
 
+def test_a_poll_that_a_reset_ends_is_no_request_of_the_new_world(server, beside) -> None:
+    queue = server.create_queue("orders")
+    poll = beside(server.client().receive_message, QueueUrl=queue.url, WaitTimeSeconds=20)
+    server.wait_for_pollers(1)
+    server.reset()
+    poll.exception(timeout=5)
+
+    assert list(server.requests) == []
+
+
 def test_reset_disconnects_clients(server) -> None:
     client = server.client()
     client.list_queues()
