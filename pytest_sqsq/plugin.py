@@ -197,6 +197,7 @@ def sqsq_server(request: pytest.FixtureRequest) -> Iterator[SqsServer]:
         try:
             _look_for_failures(server, options)
         finally:
+            node.stash[_SERVERS].clear()  # nodes outlive their tests
             if options["reset"] == "test":
                 run.shared.empty(options, failed=run.failures > failures)
 
@@ -322,6 +323,7 @@ def _maker(run: _Run, options: PluginOptions, servers: list[SqsServer]) -> Itera
 
     failures = run.failures
     with ExitStack() as stack:
+        stack.callback(servers.clear)  # nodes outlive their tests
 
         def make(**arguments: Any) -> SqsServer:
             given = {**of_server(options), **arguments}
