@@ -6,11 +6,11 @@ the clock says, and nothing happens unless somebody calls.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from pytest_sqsq.engine.chances import Chances
 from pytest_sqsq.engine.due import DueHeap
-from pytest_sqsq.engine.entry import Entry, TimeSource
+from pytest_sqsq.engine.entry import TimeSource
 from pytest_sqsq.engine.forecast import forecast, next_change
 from pytest_sqsq.engine.handling import (
     apply_delete,
@@ -21,17 +21,12 @@ from pytest_sqsq.engine.handling import (
 )
 from pytest_sqsq.engine.identifiers import Identifiers
 from pytest_sqsq.engine.journal import Listener, Listeners
-from pytest_sqsq.engine.loading import Loaded, Loading, contents_of
+from pytest_sqsq.engine.keeping import Keeping
 from pytest_sqsq.engine.move_tasks import MoveTask
-from pytest_sqsq.engine.plans import PurgePlan, ReceivePlan, RemovalPlan
+from pytest_sqsq.engine.plans import PurgePlan, RemovalPlan
+from pytest_sqsq.engine.polling import Polling
 from pytest_sqsq.engine.queue import Queue
-from pytest_sqsq.engine.quirks import Quirks, apply_lost, show_again, take_lost
-from pytest_sqsq.engine.receiving import (
-    abandon_receive,
-    apply_receive,
-    deliveries_of,
-    plan_receive,
-)
+from pytest_sqsq.engine.quirks import Quirks, apply_lost, take_lost
 from pytest_sqsq.engine.registry import Registry
 from pytest_sqsq.engine.sending import apply_send, plan_send
 from pytest_sqsq.engine.settling import Settler
@@ -46,17 +41,14 @@ from pytest_sqsq.errors import (
 from pytest_sqsq.limits import IN_FLIGHT_MESSAGES
 from pytest_sqsq.models import (
     DeadLetterOn,
-    Delivery,
     Event,
     OutgoingMessage,
     QueueKey,
     QueueSettings,
-    ReceiveRequest,
     SendReceipt,
 )
 from pytest_sqsq.store import MemoryStore, Store
 from pytest_sqsq.store.records import (
-    PutClock,
     PutMoveTask,
     PutQueue,
     Record,
@@ -65,11 +57,7 @@ from pytest_sqsq.store.records import (
 )
 
 
-def _always_alive() -> bool:
-    return True
-
-
-class Broker:
+class Broker(Polling, Keeping):
     """The queue engine.
 
     ``dead_letter_on`` says when a message that used up its receives moves: ``"tick"`` at the end
@@ -114,22 +102,7 @@ class Broker:
             new_message_id=self.new_message_id,
         )
 
-    # What queues need of their broker
-
-    def new_message_id(self, key: QueueKey) -> str:
-        return self._identifiers.new("message", key)
-
-    def target_exists(self, arn: str) -> bool:
-        """Whether messages can be moved to this queue now."""
-        target = self._registry.find_arn(arn)
-        return target is not None and not target.deleted
-
     # Queues
-
-    @property
-    def queues(self) -> tuple[Queue, ...]:
-        """All queues of all accounts and regions, by key."""
-        return tuple(queue for queue in self._registry.all() if not queue.deleted)
 
     def create_queue(
         self, key: QueueKey, settings: QueueSettings, tags: Mapping[str, str]
@@ -233,78 +206,6 @@ class Broker:
             woken = self._serve(queue, now_ms) if len(queue.parked) else ()
         self._finish(queue, now_ms, woken)
         return plan.receipts
-
-    def receive(self, queue: Queue, request: ReceiveRequest) -> list[Delivery]:
-        """One look for messages, never parked.  O(k log n).
-
-        Raises ``OverLimit`` on a standard queue with too many messages in flight, and
-        ``InvalidParameterValue`` for an attempt id that cannot be repeated.
-        """
-        return self._look(queue, request._replace(wait_time_seconds=0), None).result()
-
-    def poll(
-        self,
-        queue: Queue,
-        request: ReceiveRequest,
-        is_alive: Callable[[], bool] = _always_alive,
-    ) -> Waiter:
-        """Look for messages; where there are none, and the request waits, park.
-
-        The waiter may be resolved already.  A parked poll with the same attempt id is replaced:
-        it ends empty.
-        """
-        return self._look(queue, request, is_alive)
-
-    def _look(
-        self, queue: Queue, request: ReceiveRequest, is_alive: Callable[[], bool] | None
-    ) -> Waiter:
-        while True:
-            replaced: Waiter | None = None
-            with self.entry(queue) as now_ms:
-                deadline_ms = now_ms + request.wait_time_seconds * 1000
-                waiter = Waiter(queue, request, deadline_ms, is_alive or _always_alive)
-                plan = self._take(queue, request, now_ms)
-                if plan.messages or not (plan.used_up or request.wait_time_seconds):
-                    waiter.answer(deliveries_of(plan))
-                elif not plan.used_up:
-                    replaced = self._park(queue, waiter)
-            # A used-up message that was found instead moves now; then there is another look.
-            self._settle_if_due(queue, now_ms)
-            if replaced is not None:
-                replaced.wake()
-            if waiter.answered:
-                waiter.wake()
-                return waiter
-            if not plan.used_up:
-                return waiter
-
-    def _park(self, queue: Queue, waiter: Waiter) -> Waiter | None:
-        attempt_id = waiter.request.receive_request_attempt_id
-        replaced = None if attempt_id is None else queue.parked.of_attempt(attempt_id)
-        if replaced is not None:
-            queue.parked.remove(replaced)
-            replaced.answer([])
-        queue.parked.park(waiter)
-        self.due.park(waiter)
-        return replaced
-
-    def cancel_poll(self, waiter: Waiter) -> None:
-        """End a poll whose real time is over or whose client is gone, if it is still parked."""
-        queue = waiter.queue
-        try:
-            with self.entry(queue):
-                ended = self._end_poll(queue, waiter)
-        except QueueDoesNotExist:
-            return
-        if ended:
-            waiter.wake()
-
-    def _end_poll(self, queue: Queue, waiter: Waiter) -> bool:
-        if waiter.answered:
-            return False
-        queue.parked.remove(waiter)
-        waiter.answer([])
-        return True
 
     def delete(self, queue: Queue, handles: Sequence[str]) -> list[SqsError | None]:
         """Delete by handle; one outcome for each, in order.  O(log n) each."""
@@ -412,14 +313,6 @@ class Broker:
 
     # Time
 
-    def entry(self, queue: Queue) -> Entry:
-        """``with broker.entry(queue) as now_ms:`` the queue's lock, everything due has happened.
-
-        Raises ``QueueDoesNotExist`` if it was deleted.  What a queue dead-letters from has been
-        settled too, so that no message is between two queues.
-        """
-        return Entry(queue, self.clock, self._settler, self.due)
-
     def next_due_ms(self) -> int | None:
         """The earliest instant at which something happens by itself, ends of polls included."""
         message_ms = self._settler.next_ms()
@@ -449,48 +342,6 @@ class Broker:
             self.listeners.remove(events.append)
         return events
 
-    def end_polls(self, now_ms: int) -> list[Event]:
-        """End the parked polls whose wait is over by ``now_ms``: they are answered empty."""
-        events: list[Event] = []
-        while (waiter := self.due.next_poll_end()) is not None and waiter.deadline_ms <= now_ms:
-            queue = waiter.queue
-            with queue.lock:
-                ended = self._end_poll(queue, waiter)
-            if ended:
-                events.append(Event(waiter.deadline_ms, "poll_ended", queue.key.name))
-                waiter.wake()
-        return events
-
-    def postpone_polls(self, instant_ms: int) -> None:
-        """Let parked polls outlast an instant, as if whoever waits had polled on.  O(parked)."""
-        for queue in self.queues:
-            with queue.lock:
-                queue.parked.postpone(instant_ms)
-
-    def end_dead_polls(self) -> None:
-        """End the parked polls whose clients have gone.  O(parked)."""
-        for queue in self.queues:
-            with queue.lock:
-                dead = queue.parked.take_dead()
-                for waiter in dead:
-                    waiter.answer([])
-            self._wake(dead)
-
-    def close_polls(self, error: SqsError | None = None, *, close_connection: bool = False) -> None:
-        """End all parked polls: empty, or with an error."""
-        for queue in self.queues:
-            with queue.lock:
-                waiters = queue.parked.remove_all()
-                for waiter in waiters:
-                    waiter.close_connection = close_connection
-                    waiter.answer([], error)
-            self._wake(waiters)
-
-    @property
-    def parked_polls(self) -> int:
-        """How many polls are parked on all queues."""
-        return sum(len(queue.parked) for queue in self.queues)
-
     def maintain(self) -> None:
         """Sweep tombstones where they outnumber the living; tell the store what it missed."""
         for queue in self.queues:
@@ -511,136 +362,3 @@ class Broker:
         for queue in self.queues:
             with queue.lock:
                 queue.check()
-
-    # The store
-
-    def load(self) -> Loaded:
-        """Take over what the store has kept, once and before anything else; tells how much.
-
-        Queues stand then as they stood at the store's ``settled_ms``; what became due since
-        happens, in order, with the next look or :meth:`settle`.  O(n log n).
-        """
-        settled_ms = self._store.settled_ms or self.clock.now_ms
-        loading = Loading(self, self._registry, self.due, settled_ms)
-        loading.load(self._store.load(), self._writer.new_arrears)
-        with self._settler.task_lock:
-            for task in loading.tasks:
-                self._settler.tasks.add(task)
-        self._settler.task_changed()
-        for task in loading.tasks:
-            if task.is_running and task.rate is None:
-                self._settler.run_whole_task(task, self.clock.now_ms)
-        return loading.loaded
-
-    def contents(self) -> Iterator[Record]:
-        """Everything there is, as a store would keep it; queue by queue."""
-        yield PutClock(self.clock.now_ms)
-        for queue in self.queues:
-            with queue.lock:
-                records = contents_of(queue)
-            yield from records
-            with self._settler.task_lock:
-                tasks = self._settler.tasks.of_source(queue.key)
-            yield from (PutMoveTask(task.record()) for task in reversed(tasks))
-
-    def catch_up(self) -> None:
-        """Tell the store what it could not be told, and try again the moves that it refused."""
-        for queue in self._registry.all():
-            with queue.lock:
-                if queue.deleted and self._registry.find(queue.key) is not queue:
-                    continue
-                self._writer.catch_up(queue)
-                retries = queue.retry_moves()
-                self.due.publish(queue)
-                if queue.deleted and not queue.arrears:
-                    self._registry.remove(queue, None)
-            if retries:
-                self._settle_if_due(queue, queue.settled_ms)
-
-    def refuse_writes(self, refuse: Callable[[], None] | None) -> None:
-        """Call ``refuse`` before each write, whatever the store; it raises to refuse it."""
-        self._writer.refuse = refuse
-
-    def note_time(self) -> None:
-        """Tell the store what time it is; to be called when the clock has been moved."""
-        self._writer.note_time()
-
-    def hand_over(self) -> Store:
-        """The store of the broker that takes over from this one, which is not used any more.
-
-        Raises what opening a store raises.
-        """
-        self._say_everything()
-        return self._store.reopened(self.contents)
-
-    def close(self) -> None:
-        """Let go of the store."""
-        self._say_everything()
-        self._store.close()
-
-    def _say_everything(self) -> None:
-        if self._store.keeps:
-            self.catch_up()
-            self.note_time()
-
-    # Inside
-
-    def _require_certainty(self, queue: Queue) -> None:
-        """Before everything of a queue is forgotten.
-
-        A message that perhaps moved here must have been put back into the store where it is.
-        """
-        if queue.arrears is not None and queue.arrears.wait_for_others:
-            self.catch_up()
-            if queue.arrears.wait_for_others:
-                raise ServiceUnavailable("the store could not be told where some messages are")
-
-    def _take(self, queue: Queue, request: ReceiveRequest, now_ms: int) -> ReceivePlan:
-        plan = plan_receive(queue, request, now_ms)
-        if plan.messages:
-            try:
-                self._writer.write_plan(plan, queue)
-            except ServiceUnavailable:
-                abandon_receive(queue, plan)
-                raise
-        apply_receive(queue, plan)
-        if self.quirks is not None or queue.loose is not None:
-            show_again(queue, plan, self.quirks)
-        return plan
-
-    def _serve(self, queue: Queue, now_ms: int) -> list[Waiter]:
-        """Answer parked polls while there is something for them; returns those to wake.
-
-        Under the queue's lock.  A client that has gone takes no message.
-        """
-        woken: list[Waiter] = []
-        while queue.order.has_ready:
-            waiter, dead = queue.parked.oldest_alive()
-            for gone in dead:
-                gone.answer([])
-            woken.extend(dead)
-            if waiter is None:
-                break
-            try:
-                plan = self._take(queue, waiter.request, now_ms)
-            except SqsError as error:
-                waiter.answer([], error)
-            else:
-                if not plan.messages:
-                    break
-                waiter.answer(deliveries_of(plan))
-            queue.parked.remove(waiter)
-            woken.append(waiter)
-        return woken
-
-    def _finish(self, queue: Queue, now_ms: int, woken: Sequence[Waiter]) -> None:
-        self._wake(woken)
-        self._settle_if_due(queue, now_ms)
-
-    def _settle_if_due(self, queue: Queue, now_ms: int) -> None:
-        if queue.next_due_ms <= now_ms:
-            self._settler.settle_queues(queue.linked, now_ms)
-
-    def _wake(self, waiters: Sequence[Waiter]) -> None:
-        for waiter in waiters:
-            waiter.wake()
