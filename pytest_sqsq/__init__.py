@@ -10,7 +10,9 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from .aio import Aio
     from .clock import Clock
+    from .environment import Endpoint
     from .errors import (
         AwsBlocked,
         ClockModeError,
@@ -26,7 +28,8 @@ if TYPE_CHECKING:
     from .gateway.faults import Faults
     from .gateway.requests import RequestLog, RequestRecord
     from .models import Event, MessageView, QueueStatistics
-    from .server import SqsServer
+    from .options import ServerOptions
+    from .server import MakeServer, SqsServer
     from .testing import (
         DrainReport,
         LambdaContext,
@@ -37,10 +40,12 @@ if TYPE_CHECKING:
     )
 
 _HOMES = {
+    "Aio": "aio",
     "AwsBlocked": "errors",
     "Clock": "clock",
     "ClockModeError": "errors",
     "DrainReport": "testing",
+    "Endpoint": "environment",
     "Event": "models",
     "Fault": "gateway.fault_turns",
     "Faults": "gateway.faults",
@@ -48,6 +53,7 @@ _HOMES = {
     "LambdaContext": "testing",
     "LambdaInvocation": "testing",
     "LeftoverConsumerWarning": "errors",
+    "MakeServer": "server",
     "MalformedResponse": "testing",
     "MessageView": "models",
     "QueueNotFound": "errors",
@@ -55,6 +61,7 @@ _HOMES = {
     "QueueStatistics": "models",
     "RequestLog": "gateway.requests",
     "RequestRecord": "gateway.requests",
+    "ServerOptions": "options",
     "ServerStartError": "errors",
     "Session": "testing",
     "SqsServer": "server",
@@ -64,10 +71,12 @@ _HOMES = {
 }
 
 __all__ = [
+    "Aio",
     "AwsBlocked",
     "Clock",
     "ClockModeError",
     "DrainReport",
+    "Endpoint",
     "Event",
     "Fault",
     "Faults",
@@ -75,6 +84,7 @@ __all__ = [
     "LambdaContext",
     "LambdaInvocation",
     "LeftoverConsumerWarning",
+    "MakeServer",
     "MalformedResponse",
     "MessageView",
     "QueueNotFound",
@@ -82,6 +92,7 @@ __all__ = [
     "QueueStatistics",
     "RequestLog",
     "RequestRecord",
+    "ServerOptions",
     "ServerStartError",
     "Session",
     "SqsServer",

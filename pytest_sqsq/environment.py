@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
+from typing import NamedTuple
 
 DUMMY_KEY = "testing"
 
@@ -11,6 +12,14 @@ _LOOPBACK = ("127.0.0.1", "localhost")
 
 
 _WILDCARDS = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104 - how to reach
+
+
+class Endpoint(NamedTuple):
+    """Where the server of the run listens; ``environment`` leads a process to it."""
+
+    url: str
+    port: int
+    environment: Mapping[str, str]
 
 
 def url_of(host: str, port: int) -> str:

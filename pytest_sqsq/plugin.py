@@ -7,9 +7,9 @@ run with a server needs.  Loading it takes the reading of real time that all clo
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Generator, Iterator, Mapping
+from collections.abc import Generator, Iterator, Mapping
 from contextlib import ExitStack, closing
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Unpack
 
 import pytest
 
@@ -19,13 +19,12 @@ from pytest_sqsq.options import plugin_options
 if TYPE_CHECKING:
     from types_boto3_sqs import SQSClient, SQSServiceResource
 
+    from pytest_sqsq.environment import Endpoint
     from pytest_sqsq.guard import Guard
-    from pytest_sqsq.options import PluginOptions
-    from pytest_sqsq.server import SqsServer
-    from pytest_sqsq.shared import Endpoint, SharedServer
+    from pytest_sqsq.options import PluginOptions, ServerOptions
+    from pytest_sqsq.server import MakeServer, SqsServer
+    from pytest_sqsq.shared import SharedServer
     from pytest_sqsq.testing import QueueProbe
-
-MakeServer = Callable[..., "SqsServer"]
 
 QUEUE_NAME_LENGTH = 80
 DIGEST_LENGTH = 8
@@ -325,7 +324,7 @@ def _maker(run: _Run, options: PluginOptions, servers: list[SqsServer]) -> Itera
     with ExitStack() as stack:
         stack.callback(servers.clear)  # nodes outlive their tests
 
-        def make(**arguments: Any) -> SqsServer:
+        def make(**arguments: Unpack[ServerOptions]) -> SqsServer:
             given = {**of_server(options), **arguments}
             run.made += 1
             server = SqsServer(**in_namespace(given, f"{run.made}:"))

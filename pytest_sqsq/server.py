@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any, Literal, Unpack
+from typing import TYPE_CHECKING, Any, Literal, Protocol, Unpack
 from weakref import WeakSet
 
 from pytest_sqsq import clients, running
@@ -33,6 +33,13 @@ if TYPE_CHECKING:
     from pytest_sqsq.models import Event
     from pytest_sqsq.options import ServerOptions
     from pytest_sqsq.protocol import HttpRequest
+
+
+class MakeServer(Protocol):
+    """What ``make_sqs_server`` and ``sqs_server_factory`` are."""
+
+    def __call__(self, **options: Unpack[ServerOptions]) -> SqsServer:
+        """A started server, with the options of the test but for those given."""
 
 
 class SqsServer(Life):

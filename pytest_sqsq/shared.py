@@ -9,23 +9,15 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from select import select
 from threading import RLock, Thread, current_thread
-from typing import TYPE_CHECKING, Any, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, cast
 
-from pytest_sqsq.environment import apply, endpoint_variables, url_of, variables
+from pytest_sqsq.environment import Endpoint, apply, endpoint_variables, url_of, variables
 from pytest_sqsq.options import ADDRESS_OPTIONS, SERVER_OPTIONS, PluginOptions, ServerOptions
 from pytest_sqsq.store import plugin_prefix
 
 if TYPE_CHECKING:
     from pytest_sqsq.http.port import Port
     from pytest_sqsq.server import SqsServer
-
-
-class Endpoint(NamedTuple):
-    """Where the server of the run listens; ``environment`` leads a process to it."""
-
-    url: str
-    port: int
-    environment: Mapping[str, str]
 
 
 class SharedServer:
