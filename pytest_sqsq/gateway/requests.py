@@ -14,6 +14,9 @@ from pytest_sqsq.models import instant_text
 # batches of large messages hold gigabytes.
 KEPT_BYTES = 64 * 1024 * 1024
 
+# Entries of batches that the log keeps at most: each weighs as much as a message in a queue.
+KEPT_ENTRIES = 10_000
+
 # Requests that a failure text lists.
 LISTED = 20
 
@@ -63,8 +66,9 @@ class RequestRecord(NamedTuple):
 
 
 class RequestLog:
-    """The latest requests, oldest first: at most ``size``, and 64 MiB of request bodies.
+    """The latest requests, oldest first: at most ``size``.
 
+    At most 64 MiB of request bodies, and 10,000 entries of batches, are kept among them.
     Safe to use from any thread; ``_lock`` guards all fields.  Iterating goes over a snapshot.
     """
 
@@ -74,20 +78,31 @@ class RequestLog:
         self._size = size
         self._lock = Lock()
         self._records: deque[RequestRecord] = deque()
-        self._sizes: deque[int] = deque()  # body bytes of each record
-        self._bytes = 0
+        self._sizes: deque[tuple[int, int]] = deque()  # body bytes and entries of each record
+        self._bytes = self._entries = 0
         self._forgotten = 0
 
     def append(self, record: RequestRecord, body_bytes: int) -> None:
         """Add a record of a request with a body of ``body_bytes``.  O(1) amortised."""
+        entries = len(record.parameters.get("Entries", ()))
         with self._lock:
             self._records.append(record)
-            self._sizes.append(body_bytes)
+            self._sizes.append((body_bytes, entries))
             self._bytes += body_bytes
-            while len(self._records) > self._size or self._bytes > KEPT_BYTES:
-                self._records.popleft()
-                self._bytes -= self._sizes.popleft()
-                self._forgotten += 1
+            self._entries += entries
+            while (
+                len(self._records) > self._size
+                or self._bytes > KEPT_BYTES
+                or self._entries > KEPT_ENTRIES
+            ):
+                self._forget_oldest()
+
+    def _forget_oldest(self) -> None:
+        self._records.popleft()
+        body_bytes, entries = self._sizes.popleft()
+        self._bytes -= body_bytes
+        self._entries -= entries
+        self._forgotten += 1
 
     @property
     def forgotten(self) -> int:
@@ -106,7 +121,7 @@ class RequestLog:
         with self._lock:
             self._records.clear()
             self._sizes.clear()
-            self._bytes = 0
+            self._bytes = self._entries = 0
             self._forgotten = 0
 
     def calls(

@@ -55,6 +55,21 @@ def test_forgets_the_oldest_beyond_its_size():
     assert log.forgotten == 1
 
 
+def test_forgets_the_oldest_beyond_its_entries_of_batches(monkeypatch):
+    monkeypatch.setattr(requests, "KEPT_ENTRIES", 5)
+    two, three = ({"Entries": [{"Id": str(n)} for n in range(count)]} for count in (2, 3))
+    log = log_of(
+        record("DeleteMessageBatch", parameters=two),
+        record("SendMessage"),
+        record("SendMessageBatch", parameters=three),
+        record("SendMessageBatch", parameters=two),
+    )
+    assert [each.action for each in log] == ["SendMessage", "SendMessageBatch", "SendMessageBatch"]
+    log.clear()
+    log.append(record("SendMessageBatch", parameters=three), 10)
+    assert log.forgotten == 0
+
+
 def test_forgets_the_oldest_beyond_its_bytes(monkeypatch):
     monkeypatch.setattr(requests, "KEPT_BYTES", 25)
     log = log_of(record("CreateQueue"), record("SendMessage"), record("DeleteQueue"))
