@@ -179,6 +179,10 @@ def instant_text(instant_ms: int) -> str:
     return moment.strftime("%Y-%m-%dT%H:%M:%S.") + f"{instant_ms % 1000:03d}Z"
 
 
+NO_DETAIL: Mapping[str, str | int | None] = {}
+"""Shared by all events that have none."""
+
+
 class Event(NamedTuple):
     """One thing that happened to a message, or at an instant of the clock.
 
@@ -191,7 +195,7 @@ class Event(NamedTuple):
     queue: str
     message_id: str | None = None
     body: str | None = None
-    detail: Mapping[str, str | int | None] = {}
+    detail: Mapping[str, str | int | None] = NO_DETAIL
 
     def __str__(self) -> str:
         subject = f" {_shortened(self.body)!r}" if self.body is not None else ""

@@ -8,7 +8,7 @@ from threading import Lock
 from typing import NamedTuple
 
 from pytest_sqsq.engine.message import Message
-from pytest_sqsq.models import Event, EventKind, MessageAttribute
+from pytest_sqsq.models import NO_DETAIL, Event, EventKind, MessageAttribute
 
 Listener = Callable[[Event], None]
 
@@ -89,11 +89,13 @@ class Journal:
         detail: Mapping[str, str | int | None] | None = None,
     ) -> None:
         """Add an event; to be called before the message loses its body.  O(1) amortised."""
+        if detail is None:
+            detail = NO_DETAIL
         if message is None:
-            event = Event(at_ms, kind, self._queue_name, None, None, detail or {})
+            event = Event(at_ms, kind, self._queue_name, None, None, detail)
         else:
             body = message.body
-            event = Event(at_ms, kind, self._queue_name, message.message_id, body, detail or {})
+            event = Event(at_ms, kind, self._queue_name, message.message_id, body, detail)
             if kind in {"sent", "moved"}:
                 self._keep_content(event, message)
         self._add(event)
