@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import TYPE_CHECKING, Any, Literal, Protocol, Unpack
 from weakref import WeakSet
 
@@ -20,6 +20,8 @@ from pytest_sqsq.testing.report import world_report
 from pytest_sqsq.testing.settled import assert_all_settled
 
 if TYPE_CHECKING:
+    from threading import Thread
+
     from botocore.client import BaseClient
     from types_boto3_sqs import SQSClient, SQSServiceResource
 
@@ -300,6 +302,11 @@ class SqsServer(Life):
         """Open connections, idle ones included, and direct clients."""
         connections = () if self._http is None else self._http.connections
         return len(connections) + len(self._direct_clients)
+
+    @property
+    def bystanders(self) -> Collection[Thread]:
+        """Threads that ran before the server was made, or was emptied last."""
+        return self._running().bystanders
 
     @property
     def connections(self) -> tuple[ConnectionInfo, ...]:

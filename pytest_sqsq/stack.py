@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import datetime as dt
 import logging
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from typing import TYPE_CHECKING
+from weakref import WeakSet
 
 from pytest_sqsq.clock import Clock, real_now_ms
 from pytest_sqsq.engine import Broker
@@ -76,6 +78,7 @@ class Stack:
             raise
 
     def _build(self) -> None:
+        self.bystanders = WeakSet(threading.enumerate())
         self.chances = Chances(self.options["seed"])
         self.broker = self._new_broker()
         self.faults = Faults(self.broker, self.clock, self._gate, self.chances)

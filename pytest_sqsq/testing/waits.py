@@ -234,13 +234,15 @@ def _is_stuck(world: World) -> bool:
         and world.traffic.open_count == 0
         and world.broker.parked_polls == 0
         and world.connected_clients == 0
-        and not _is_other_code_running()
+        and not _is_other_code_running(world)
     )
 
 
-def _is_other_code_running() -> bool:
+def _is_other_code_running(world: World) -> bool:
     return are_other_tasks_running() or any(
-        thread is not threading.current_thread() and not thread.name.startswith(OWN_THREADS)
+        thread is not threading.current_thread()
+        and thread not in world.bystanders
+        and not thread.name.startswith(OWN_THREADS)
         for thread in threading.enumerate()
     )
 

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import TYPE_CHECKING, Protocol
 
 from pytest_sqsq.models import QueueKey
 
 if TYPE_CHECKING:
+    from threading import Thread
+
     from pytest_sqsq.actions import ActionContext
     from pytest_sqsq.clock import Clock
     from pytest_sqsq.engine import Broker
@@ -45,6 +48,10 @@ class World(Protocol):
     @property
     def connected_clients(self) -> int:
         """Connections that are open, idle ones included, and clients that need none."""
+
+    @property
+    def bystanders(self) -> Collection[Thread]:
+        """Threads that ran before there was this world, so that they are no consumers of it."""
 
     @property
     def timeout_factor(self) -> float:

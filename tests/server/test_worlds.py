@@ -2,12 +2,15 @@ from __future__ import annotations
 
 import datetime as dt
 import socket
+from collections.abc import Iterator
+from contextlib import contextmanager
+from threading import Event, Thread
 
 import pytest
 from botocore.config import Config
 from botocore.exceptions import ClientError
 
-from pytest_sqsq import ClockModeError, SqsServer
+from pytest_sqsq import ClockModeError, SqsServer, WaitTimeout
 from pytest_sqsq.errors import StoreRefused
 
 START = "2030-01-01T00:00:00Z"
@@ -260,3 +263,37 @@ def test_the_report_of_an_empty_server_says_so(make_server) -> None:
 def test_a_system_clock_cannot_be_advanced(make_server) -> None:
     with pytest.raises(ClockModeError):
         make_server(clock="system").advance(1)
+
+
+def test_a_thread_that_is_older_than_the_server_does_not_hold_up_a_wait(make_server) -> None:
+    with bystander():
+        server = make_server()
+        orders = server.create_queue("orders")
+        orders.send("a")
+        with pytest.raises(
+            WaitTimeout, match=r"^waiting for 'orders' to be empty: this cannot end"
+        ):
+            orders.wait_until_empty(timeout=3600)
+
+
+def test_a_thread_that_began_since_may_yet_become_a_consumer(server) -> None:
+    orders = server.create_queue("orders")
+    orders.send("a")
+    with (
+        bystander(),
+        pytest.raises(WaitTimeout, match=r"^waited 0\.001 s for 'orders' to be empty"),
+    ):
+        orders.wait_until_empty(timeout=0.001)
+
+
+@contextmanager
+def bystander() -> Iterator[None]:
+    """A thread that has nothing to do with any server."""
+    done = Event()
+    thread = Thread(target=done.wait)
+    thread.start()
+    try:
+        yield
+    finally:
+        done.set()
+        thread.join()

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 import re
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
 from typing import Any
@@ -29,6 +30,7 @@ class LittleWorld:
         self.broker = Broker(self.clock, seed=1, **broker_options)
         self.traffic = RequestGate()
         self.connected_clients = 0
+        self.bystanders = frozenset(threading.enumerate())
         self.timeout_factor = 1.0
         self.failures: list[Exception] = []
         self.clock.attach(_Driver(self.broker, self.traffic))
