@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from pytest_sqsq.testing.drain import DrainOptions, DrainReport, Handler
     from pytest_sqsq.testing.matching import BodyMatcher
     from pytest_sqsq.testing.waits import Pause, Steps
+    from pytest_sqsq.timeline import ScheduledCall
 
 T = TypeVar("T")
 
@@ -168,6 +169,8 @@ class Aio:
                     # anyio cancels again and again until it comes through.
                     with suppress(asyncio.CancelledError):
                         await asyncio.wait([future])
+                if not future.cancelled():
+                    future.exception()  # it has been seen
                 raise
 
 
@@ -214,6 +217,7 @@ class _Bridge:
         self._lock = Lock()
         self._ident: int | None = None
         self._pending: Future[Any] | None = None
+        self._stop: ScheduledCall | None = None
         self._is_ending = self._is_over = False
 
     def __enter__(self) -> Self:
@@ -235,6 +239,8 @@ class _Bridge:
         finally:
             with self._lock:
                 self._is_over = True
+                if self._stop is not None:
+                    self._stop.cancel()
 
     def wrap(self, function: Callable[..., object]) -> Callable[..., object]:
         """The function, to be called by the thread, and carried out on the loop."""
@@ -261,17 +267,12 @@ class _Bridge:
             self._is_ending = True
             if self._pending is not None:
                 self._pending.cancel()
-        self._stop_time()
+            self._stop = self._clock.call_every(MILLISECOND, self._stop_here)
 
-    def _stop_time(self) -> None:
-        def stop() -> None:
-            if self._is_over:
-                planned.cancel()
-            elif get_ident() == self._ident:
-                planned.cancel()
-                raise _Stopped
-
-        planned = self._clock.call_every(MILLISECOND, stop)
+    def _stop_here(self) -> None:
+        # A scheduler calls it too, where time passes by itself.
+        if get_ident() == self._ident:
+            raise _Stopped
 
     def _check(self) -> None:
         if self._is_ending:
