@@ -65,7 +65,7 @@ def run_until(
     with _deciding(stack, autojump, "run_until") as events:
         limit_ms = stack.clock.now_ms + span
         jumper = Jumper(stack, server.traffic, skip_empty_polls=skip_empty_polls)
-        run = _Run(server, jumper, f"run_until {name} holds")
+        run = _Run(server, jumper, f"run_until, waiting for {name} to hold")
         with jumper.watching():
             done = predicate()
             while not done:

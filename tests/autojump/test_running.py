@@ -162,15 +162,14 @@ def test_run_until_fails_at_its_limit(server, consumers, passed) -> None:
     server.wait_for_pollers(1)
     queue.send("hello", DelaySeconds=7)
 
+    def is_deleted() -> bool:
+        return queue.statistics.deleted > 0
+
     with pytest.raises(
         WaitTimeout,
-        match=r"^run_until is_deleted holds: the limit is reached\n"
+        match=r"^run_until, waiting for is_deleted to hold: the limit is reached\n"
         r"  clock: 2030-01-01T00:01:00\.000Z, 60 s after the test's start$",
     ):
-
-        def is_deleted() -> bool:
-            return queue.statistics.deleted > 0
-
         server.run_until(is_deleted, limit=60)
 
     assert passed(server) == 60
@@ -185,7 +184,7 @@ def test_run_until_fails_at_once_when_nothing_is_left_that_can_change(
 
     with pytest.raises(
         WaitTimeout,
-        match=r"<lambda> holds: this cannot end\n.*\n"
+        match=r"<lambda> to hold: this cannot end\n.*\n"
         r"  nothing is left that can change: .*, 2 polls parked$",
     ):
         server.run_until(lambda: False)
@@ -320,9 +319,9 @@ def test_a_live_clock_stands_during_a_run_and_gains_exactly_the_span(make_server
 
 def test_a_system_clock_cannot_be_run(make_server) -> None:
     server = make_server(clock="system", start=None)
-    with pytest.raises(ClockModeError, match="^run_for: a clock in system mode follows"):
+    with pytest.raises(ClockModeError, match=r"^run_for: a clock in system mode follows"):
         server.run_for(1)
-    with pytest.raises(ClockModeError, match="^run_until: a clock in system mode follows"):
+    with pytest.raises(ClockModeError, match=r"^run_until: a clock in system mode follows"):
         server.run_until(lambda: True)
 
 
