@@ -4,6 +4,7 @@ import socket
 from datetime import timedelta
 
 import pytest
+import time_machine
 from botocore.config import Config
 from botocore.exceptions import ReadTimeoutError
 
@@ -160,7 +161,7 @@ def test_a_request_whose_client_has_gone_waits_for_no_virtual_time(server, queue
 
 
 def test_a_system_clock_ends_a_virtual_latency(make_server, beside):
-    time_machine = pytest.importorskip("time_machine")
+
     with time_machine.travel("2030-01-01T00:00:00Z", tick=False) as traveller:
         server = make_server(clock="system", seed=None)
         queue = server.create_queue("orders")

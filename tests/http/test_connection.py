@@ -4,6 +4,7 @@ from email.utils import parsedate_to_datetime
 from time import monotonic
 
 import pytest
+import time_machine
 
 from pytest_sqsq.http import connection, parsing
 from pytest_sqsq.protocol import HttpResponse
@@ -57,7 +58,7 @@ def test_frames_the_answer(client):
 
 
 def test_the_date_is_real_whatever_the_process_clock_says(client):
-    time_machine = pytest.importorskip("time_machine")
+
     with time_machine.travel("1999-12-31T23:59:59Z", tick=False):
         _, headers, _ = client.send(GET).answer()
     assert parsedate_to_datetime(headers["date"]).year >= 2024

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import signal
 from pathlib import Path
 from random import Random
@@ -15,7 +16,8 @@ from pytest_sqsq.errors import ServiceUnavailable
 from pytest_sqsq.models import OutgoingMessage, ReceiveRequest
 
 THREADS = 8
-SEEDS = range(5)
+# A long run: SQSQ_ROUNDS=50 pytest tests/store/test_accounting.py
+SEEDS = range(int(os.environ.get("SQSQ_ROUNDS", "5")))
 DRIVER = Path(__file__).with_name("driver.py")
 
 
