@@ -27,7 +27,7 @@ class Effort:
         return range(rounds if self.scale == 1 else 2)
 
 
-FULL = Effort(rounds=30, calls=40, scale=1)
+FULL = Effort(rounds=100, calls=12, scale=1)
 QUICK = Effort(rounds=2, calls=4, scale=0.001)
 
 

@@ -29,7 +29,7 @@ def threads(effort: Effort) -> Iterator[Row]:
         _learn(bench, url)
         each = 25 if effort.scale == 1 else 2
         flows = {name: _Flow(client, url, each) for name, client in _clients(bench).items()}
-        times = by_turns(effort.rounds, {name: flow.run for name, flow in flows.items()})
+        times = by_turns(effort.times(20).stop, {name: flow.run for name, flow in flows.items()})
         left = bench.server.queue(url).statistics.live_count
     for transport, (ours, reference) in bench.TRANSPORTS.items():
         rates = [b / a for a, b in zip(times[ours], times[reference], strict=True)]
