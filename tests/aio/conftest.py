@@ -11,6 +11,13 @@ import pytest_asyncio
 from pytest_sqsq import QueueProbe, SqsServer
 
 
+@pytest.fixture(scope="session", autouse=True)
+def no_stray_loop() -> None:
+    # pytest-asyncio asks for the present loop, to put it back; without one, Python would make one
+    # that nobody closes.
+    asyncio.set_event_loop(None)
+
+
 @pytest.fixture
 def server() -> Iterator[SqsServer]:
     with SqsServer(clock="frozen") as server:
