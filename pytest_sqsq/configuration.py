@@ -35,7 +35,7 @@ def add_options(parser: pytest.Parser) -> None:
 def _ini_type(option: Option) -> Any:
     if isinstance(option.default, bool):
         return "bool"
-    if option.kind.from_text in (int, float) and pytest.version_tuple >= (8, 4):
+    if option.kind.from_text in (int, float):
         return option.kind.from_text.__name__
     return "string"
 
