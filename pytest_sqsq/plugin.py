@@ -7,80 +7,28 @@ run with a server needs.  Loading it takes the reading of real time that all clo
 from __future__ import annotations
 
 import re
-from collections.abc import Generator, Iterator, Mapping
+from collections.abc import Generator, Iterator
 from contextlib import ExitStack, closing
-from typing import TYPE_CHECKING, Any, Unpack
+from typing import TYPE_CHECKING, Unpack
 
 import pytest
 
 from pytest_sqsq.configuration import MARKER, add_options, given_options, marker_options
 from pytest_sqsq.options import plugin_options
+from pytest_sqsq.whole_run import Run
 
 if TYPE_CHECKING:
     from types_boto3_sqs import SQSClient, SQSServiceResource
 
     from pytest_sqsq.environment import Endpoint
-    from pytest_sqsq.guard import Guard
     from pytest_sqsq.options import PluginOptions, ServerOptions
     from pytest_sqsq.server import MakeServer, SqsServer
-    from pytest_sqsq.shared import SharedServer
     from pytest_sqsq.testing import QueueProbe
 
 QUEUE_NAME_LENGTH = 80
 DIGEST_LENGTH = 8
 
-
-class _Run:
-    """One test run: the options given for all of it, and its server."""
-
-    def __init__(self, given: Mapping[str, Any]) -> None:
-        self.given = given
-        self.options = plugin_options(given)
-        self.guard: Guard | None = None
-        self.failures = 0  # tests that did not come to their end
-        self.made = 0  # servers that tests have made for themselves
-        self._shared: SharedServer | None = None
-        self._undo: Mapping[str, str | None] = {}
-
-    @property
-    def shared(self) -> SharedServer:
-        if self._shared is None:
-            from pytest_sqsq.shared import SharedServer
-
-            self._shared = SharedServer(self.options)
-        return self._shared
-
-    def enter_session(self) -> None:
-        """Set the environment before anything is collected, and listen there."""
-        from pytest_sqsq.environment import apply, variables
-        from pytest_sqsq.errors import ServerStartError
-
-        try:
-            url = self.shared.listen_early()
-        except ServerStartError as error:
-            raise pytest.UsageError(f"sqsq: {error}") from None
-        self._undo = apply(variables(url, self.options["region"]))
-
-    def install_guard(self) -> None:
-        """Be ready to keep requests from AWS, in tests or altogether."""
-        if self.guard is None:
-            from pytest_sqsq.guard import Guard
-
-            self.guard = Guard(closed=self.options["block_aws"])
-            self.guard.install()
-
-    def close(self) -> None:
-        if self.guard is not None:
-            self.guard.remove()
-        if self._undo:
-            from pytest_sqsq.environment import apply
-
-            apply(self._undo)
-        if self._shared is not None:
-            self._shared.stop()
-
-
-_RUN = pytest.StashKey[_Run]()
+_RUN = pytest.StashKey[Run]()
 _OPTIONS = pytest.StashKey["PluginOptions"]()
 _SERVERS = pytest.StashKey["list[SqsServer]"]()
 
@@ -101,7 +49,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", MARKER)
-    run = config.stash[_RUN] = _Run(given_options(config))
+    run = config.stash[_RUN] = Run(given_options(config))
     if run.options["block_aws"]:
         run.install_guard()
     if run.options["environment"] == "session" and not _only_distributes(config):
@@ -315,7 +263,7 @@ def _empty_if_running(server: SqsServer) -> None:
         server.reset()
 
 
-def _maker(run: _Run, options: PluginOptions, servers: list[SqsServer]) -> Iterator[MakeServer]:
+def _maker(run: Run, options: PluginOptions, servers: list[SqsServer]) -> Iterator[MakeServer]:
     from pytest_sqsq.server import SqsServer
     from pytest_sqsq.shared import in_namespace, of_server
     from pytest_sqsq.strict import look_back

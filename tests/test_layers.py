@@ -47,6 +47,7 @@ PARTS = {
     "guard": "plugin",
     "shared": "plugin",
     "strict": "plugin",
+    "whole_run": "plugin",
 }
 """Modules that are one unit with another, to keep files short."""
 
