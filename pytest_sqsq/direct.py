@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Protocol, cast
 from urllib.parse import urlsplit
 
@@ -59,18 +59,44 @@ class _Body:
         yield self._octets
 
 
+class _Headers(Mapping[str, str]):
+    """The headers of a request, and the host that it goes to where they name none.
+
+    Read through: botocore's own mapping takes long to copy, and few of them are asked for.
+    """
+
+    __slots__ = ("_host", "_sent")
+
+    def __init__(self, sent: Mapping[str, Any], host: str) -> None:
+        self._sent = sent  # by name in any case, as text or octets
+        self._host = host
+
+    def get(self, name: str, default: Any = None, /) -> Any:
+        value = self._sent.get(name)
+        if value is None:
+            return self._host if name == "host" else default
+        return value.decode("latin-1") if isinstance(value, bytes) else value
+
+    def __getitem__(self, name: str) -> str:
+        value: str | None = self.get(name)
+        if value is None:
+            raise KeyError(name)
+        return value
+
+    def __iter__(self) -> Iterator[str]:
+        return iter({"host", *(name.lower() for name in self._sent)})
+
+    def __len__(self) -> int:
+        return len(set(self))
+
+
 def _request_of(request: AWSPreparedRequest) -> HttpRequest:
     url = urlsplit(request.url)
-    headers = {
-        name.lower(): value.decode("latin-1") if isinstance(value, bytes) else value
-        for name, value in cast("Any", request.headers).items()  # declared as text alone
-    }
-    headers.setdefault("host", url.netloc)
     return HttpRequest(
         request.method,
         url.path or "/",
         url.query,
-        headers,
+        _Headers(cast("Any", request.headers), url.netloc),
         _octets(request.body),
         transport="direct",
     )
