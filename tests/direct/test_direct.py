@@ -136,7 +136,7 @@ def test_of_an_answer_that_is_broken_off_half_of_the_body_comes(service):
     bodies: list[bytes] = []
     sqs = service.client(handle)
     sqs.meta.events.register(
-        "before-parse.sqs", lambda response_dict, **_: bodies.append(response_dict["body"])
+        "response-received.sqs", lambda response_dict, **_: bodies.append(response_dict["body"])
     )
     assert "QueueUrls" not in sqs.list_queues()
     assert bodies == [b'{"QueueUrl']
