@@ -6,6 +6,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from pytest_sqsq.limits import COOLDOWN_MS
+
 if TYPE_CHECKING:
     from pytest_sqsq.engine import Broker, Waiter
 
@@ -33,3 +35,8 @@ class ActionContext:
     trace_header: str | None = None
     cooldowns: bool = False
     protocol: str = "json"
+
+    @property
+    def cooldown_ms(self) -> int:
+        """How long PurgeQueue, and CreateQueue after DeleteQueue, refuse to be repeated."""
+        return COOLDOWN_MS if self.cooldowns else 0

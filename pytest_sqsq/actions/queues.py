@@ -24,8 +24,6 @@ from pytest_sqsq.actions.validation import encoded, invalid_parameter
 from pytest_sqsq.errors import (
     InvalidParameterValue,
     MissingParameter,
-    PurgeQueueInProgress,
-    QueueDeletedRecently,
     QueueNameExists,
 )
 from pytest_sqsq.models import QueueKey, QueueSettings
@@ -50,12 +48,13 @@ def create_queue(context: ActionContext, parameters: Parameters) -> Result:
     key = QueueKey(context.account_id, context.region, name)
     queue = context.broker.find_queue(key)
     if queue is None:
-        _check_deletion_cooldown(context, key)
         settings = changed(QueueSettings(fifo=fifo), changes)
         if settings.redrive_policy is not None:
             text = attributes["RedrivePolicy"]
             check_target(context.broker, key, fifo, text, settings.redrive_policy)
-        queue, created = context.broker.create_queue(key, settings, tags)
+        queue, created = context.broker.create_queue(
+            key, settings, tags, cooldown_ms=context.cooldown_ms
+        )
         if created:
             return {"QueueUrl": queue_url(context, key)}
     if different := first_difference(queue.settings, changes):
@@ -85,14 +84,6 @@ def _check_queue_name(name: str, fifo: bool) -> None:
             "Can only include alphanumeric characters, hyphens, or underscores."
             f" 1 to {limits.QUEUE_NAME_LENGTH} in length"
         )
-
-
-def _check_deletion_cooldown(context: ActionContext, key: QueueKey) -> None:
-    if not context.cooldowns:
-        return
-    deleted_ms = context.broker.deleted_ms(key)
-    if deleted_ms is not None and context.broker.clock.now_ms < deleted_ms + limits.COOLDOWN_MS:
-        raise QueueDeletedRecently
 
 
 def delete_queue(context: ActionContext, parameters: Parameters) -> Result:
@@ -204,10 +195,5 @@ def set_queue_attributes(context: ActionContext, parameters: Parameters) -> Resu
 def purge_queue(context: ActionContext, parameters: Parameters) -> Result:
     """PurgeQueue: every message of the queue goes, and the deduplication memory with them."""
     queue = resolve(context, parameters)
-    if context.cooldowns:
-        with context.broker.entry(queue) as now_ms:
-            purged_ms = queue.purged_ms
-        if purged_ms is not None and now_ms < purged_ms + limits.COOLDOWN_MS:
-            raise PurgeQueueInProgress(queue.key.name)
-    context.broker.purge(queue)
+    context.broker.purge(queue, cooldown_ms=context.cooldown_ms)
     return None

@@ -22,7 +22,7 @@ from pytest_sqsq.engine.handling import (
 from pytest_sqsq.engine.identifiers import Identifiers
 from pytest_sqsq.engine.journal import Listener, Listeners
 from pytest_sqsq.engine.keeping import Keeping
-from pytest_sqsq.engine.move_tasks import MoveTask
+from pytest_sqsq.engine.moving import Moving
 from pytest_sqsq.engine.plans import PurgePlan, RemovalPlan
 from pytest_sqsq.engine.polling import Polling
 from pytest_sqsq.engine.queue import Queue
@@ -33,7 +33,7 @@ from pytest_sqsq.engine.settling import Settler
 from pytest_sqsq.engine.waiters import Waiter
 from pytest_sqsq.engine.writing import Writer
 from pytest_sqsq.errors import (
-    InvalidParameterValue,
+    PurgeQueueInProgress,
     QueueDoesNotExist,
     ServiceUnavailable,
     SqsError,
@@ -48,16 +48,10 @@ from pytest_sqsq.models import (
     SendReceipt,
 )
 from pytest_sqsq.store import MemoryStore, Store
-from pytest_sqsq.store.records import (
-    PutMoveTask,
-    PutQueue,
-    Record,
-    RemoveMoveTask,
-    RemoveQueue,
-)
+from pytest_sqsq.store.records import PutQueue, RemoveMoveTask, RemoveQueue
 
 
-class Broker(Polling, Keeping):
+class Broker(Polling, Moving, Keeping):
     """The queue engine.
 
     ``dead_letter_on`` says when a message that used up its receives moves: ``"tick"`` at the end
@@ -105,43 +99,37 @@ class Broker(Polling, Keeping):
     # Queues
 
     def create_queue(
-        self, key: QueueKey, settings: QueueSettings, tags: Mapping[str, str]
+        self,
+        key: QueueKey,
+        settings: QueueSettings,
+        tags: Mapping[str, str],
+        *,
+        cooldown_ms: int = 0,
     ) -> tuple[Queue, bool]:
-        """Make a queue; returns it and True, or the one that has the name already and False."""
+        """Make a queue; returns it and True, or the one that has the name already and False.
+
+        Raises ``QueueDeletedRecently`` if the last one of this name was deleted less than
+        ``cooldown_ms``, at most a minute, before.
+        """
         queue = Queue(key, settings, tags, self.clock.now_ms, self)
         queue.note_arrears(self._writer.new_arrears())
         with queue.lock:
-            present = self._registry.insert(queue)
+            present = self._registry.insert(queue, cooldown_ms)
             while present is not queue:
                 with present.lock:
                     if not present.deleted:
                         return present, False
-                    self._registry.remove(present, None)
-                present = self._registry.insert(queue)
+                    self._registry.remove(present)
+                present = self._registry.insert(queue, cooldown_ms)
             try:
                 self._writer.write([PutQueue(key, queue.record())], queue)
             except ServiceUnavailable:
                 queue.deleted = True
                 # A queue that the store perhaps has is kept until it certainly has not.
                 if not queue.arrears:
-                    self._registry.remove(queue, None)
+                    self._registry.remove(queue)
                 raise
         return queue, True
-
-    def find_queue(self, key: QueueKey) -> Queue | None:
-        queue = self._registry.find(key)
-        return None if queue is None or queue.deleted else queue
-
-    def get_queue(self, key: QueueKey) -> Queue:
-        """The queue; raises ``QueueDoesNotExist``."""
-        queue = self._registry.find(key)
-        if queue is None or queue.deleted:
-            raise QueueDoesNotExist
-        return queue
-
-    def find_arn(self, arn: str) -> Queue | None:
-        queue = self._registry.find_arn(arn)
-        return None if queue is None or queue.deleted else queue
 
     def list_queues(self, account_id: str, region: str) -> list[Queue]:
         """The queues of one account and region, by name.  O(queues)."""
@@ -161,11 +149,12 @@ class Broker(Polling, Keeping):
         with self.entry(queue) as now_ms:
             removals = [RemoveMoveTask(queue.key, i) for i in self.move_task_ids(queue.key)]
             self._writer.write([RemoveQueue(queue.key), *removals], queue)
+            self._registry.note_deletion(queue.key, now_ms)
             queue.deleted = True
             woken = queue.parked.remove_all()
             for waiter in woken:
                 waiter.answer([], QueueDoesNotExist())
-        self._registry.remove(queue, now_ms)
+        self._registry.remove(queue)
         with self._settler.task_lock:
             self._settler.tasks.forget_source(queue.key)
         self._settler.task_changed()
@@ -239,77 +228,18 @@ class Broker(Polling, Keeping):
         self._settle_if_due(queue, now_ms)
         return plan.outcomes
 
-    def purge(self, queue: Queue) -> None:
-        """Drop all messages of every state, and the deduplication memory.  O(n)."""
+    def purge(self, queue: Queue, *, cooldown_ms: int = 0) -> None:
+        """Drop all messages of every state, and the deduplication memory.  O(n).
+
+        Raises ``PurgeQueueInProgress`` within ``cooldown_ms`` of the purge before.
+        """
         self._require_certainty(queue)
         with self.entry(queue) as now_ms:
+            if queue.purged_ms is not None and now_ms < queue.purged_ms + cooldown_ms:
+                raise PurgeQueueInProgress(queue.key.name)
             plan = PurgePlan(now_ms)
             self._writer.write_plan(plan, queue)
             apply_purge(queue, plan)
-
-    # Move tasks
-
-    def start_move_task(
-        self, source: Queue, destination_arn: str | None, rate: int | None
-    ) -> MoveTask:
-        """Start moving a queue's visible messages; without a rate all are moved on return.
-
-        Raises ``InvalidParameterValue`` while another task of this source is running.
-        """
-        tasks = self._settler.tasks
-        with self.entry(source) as now_ms:
-            with self._settler.task_lock:
-                if any(task.is_running for task in tasks.of_source(source.key)):
-                    raise InvalidParameterValue(
-                        "There is already a task running. Only one active task is allowed"
-                        " for a source queue arn at a given time."
-                    )
-            task_id = self._identifiers.new("task", source.key)
-            task = MoveTask(
-                task_id, source.key, destination_arn, rate, now_ms, source.visible_count
-            )
-            if not task.to_move:
-                task.status = "COMPLETED"
-            records: list[Record] = [PutMoveTask(task.record())]
-            with self._settler.task_lock:
-                outlived = tasks.outlived(source.key)
-            records += [RemoveMoveTask(source.key, other.task_id) for other in outlived]
-            self._writer.write(records, source)
-            with self._settler.task_lock:
-                tasks.add(task)
-        if rate is None:
-            self._settler.run_whole_task(task, now_ms)
-        self._settler.task_changed()
-        return task
-
-    def cancel_move_task(self, task: MoveTask) -> None:
-        """End a running task; what was moved stays moved."""
-        source = self.get_queue(task.source)
-        with self.entry(source):
-            if not task.is_running:
-                return
-            cancelled = PutMoveTask(task.record()._replace(status="CANCELLED"))
-            self._writer.write([cancelled], source)
-            task.status = "CANCELLED"
-        self._settler.task_changed()
-
-    def move_tasks(self, source: Queue) -> list[MoveTask]:
-        """The tasks of a source, newest first, at most ten ended ones."""
-        with self.entry(source), self._settler.task_lock:
-            return self._settler.tasks.of_source(source.key)
-
-    def find_move_task(self, task_id: str) -> MoveTask | None:
-        with self._settler.task_lock:
-            return self._settler.tasks.find(task_id)
-
-    def move_task_ids(self, source: QueueKey) -> list[str]:
-        """The ids of the tasks of a source."""
-        with self._settler.task_lock:
-            return [task.task_id for task in self._settler.tasks.of_source(source)]
-
-    def running_move_tasks(self) -> list[MoveTask]:
-        with self._settler.task_lock:
-            return self._settler.tasks.running()
 
     # Time
 

@@ -15,6 +15,7 @@ from pytest_sqsq.engine.registry import Registry
 from pytest_sqsq.engine.settling import Settler
 from pytest_sqsq.engine.waiters import Waiter
 from pytest_sqsq.engine.writing import Writer
+from pytest_sqsq.errors import QueueDoesNotExist
 from pytest_sqsq.models import DeadLetterOn, QueueKey
 from pytest_sqsq.store import Store
 
@@ -39,10 +40,24 @@ class BrokerState:
     def new_message_id(self, key: QueueKey) -> str:
         return self._identifiers.new("message", key)
 
+    def find_queue(self, key: QueueKey) -> Queue | None:
+        queue = self._registry.find(key)
+        return None if queue is None or queue.deleted else queue
+
+    def get_queue(self, key: QueueKey) -> Queue:
+        """The queue; raises ``QueueDoesNotExist``."""
+        queue = self._registry.find(key)
+        if queue is None or queue.deleted:
+            raise QueueDoesNotExist
+        return queue
+
+    def find_arn(self, arn: str) -> Queue | None:
+        queue = self._registry.find_arn(arn)
+        return None if queue is None or queue.deleted else queue
+
     def target_exists(self, arn: str) -> bool:
         """Whether messages can be moved to this queue now."""
-        target = self._registry.find_arn(arn)
-        return target is not None and not target.deleted
+        return self.find_arn(arn) is not None
 
     @property
     def queues(self) -> tuple[Queue, ...]:

@@ -54,7 +54,7 @@ class Keeping(BrokerState):
                 retries = queue.retry_moves()
                 self.due.publish(queue)
                 if queue.deleted and not queue.arrears:
-                    self._registry.remove(queue, None)
+                    self._registry.remove(queue)
             if retries:
                 self._settle_if_due(queue, queue.settled_ms)
 

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable
 from threading import Lock
 
 from pytest_sqsq.engine.queue import Queue
+from pytest_sqsq.errors import QueueDeletedRecently
 from pytest_sqsq.limits import COOLDOWN_MS
 from pytest_sqsq.models import QueueKey
 
@@ -36,24 +37,35 @@ class Registry:
         with self._lock:
             return tuple(sorted(self._queues.values(), key=lambda queue: queue.key))
 
-    def insert(self, queue: Queue) -> Queue:
-        """Put a queue in unless its key is taken; returns the one that is there then."""
-        with self._lock:
-            present = self._queues.setdefault(queue.key, queue)
-            if present is queue:
-                self._link(queue)
-            return present
+    def insert(self, queue: Queue, cooldown_ms: int = 0) -> Queue:
+        """Put a queue in unless its key is taken; returns the one that is there then.
 
-    def remove(self, queue: Queue, deleted_ms: int | None) -> None:
-        """Take a queue out if it is still the one under its key; remember when it was deleted."""
+        Raises ``QueueDeletedRecently`` if the key is free since less than ``cooldown_ms``.
+        """
+        with self._lock:
+            present = self._queues.get(queue.key)
+            if present is not None:
+                return present
+            deleted_ms = self._deleted_ms.get(queue.key)
+            if deleted_ms is not None and queue.created_ms < deleted_ms + cooldown_ms:
+                raise QueueDeletedRecently
+            self._queues[queue.key] = queue
+            self._link(queue)
+            return queue
+
+    def remove(self, queue: Queue) -> None:
+        """Take a queue out if it is still the one under its key."""
         with self._lock:
             if self._queues.get(queue.key) is queue:
                 del self._queues[queue.key]
                 self._targets.pop(queue.key, None)
                 self._recompute_links()
-            if deleted_ms is not None:
-                self._forget_deletions(deleted_ms)
-                self._deleted_ms[queue.key] = deleted_ms
+
+    def note_deletion(self, key: QueueKey, now_ms: int) -> None:
+        """Remember when a queue was deleted; to be called before it can be seen to be gone."""
+        with self._lock:
+            self._forget_deletions(now_ms)
+            self._deleted_ms[key] = now_ms
 
     def deleted_ms(self, key: QueueKey) -> int | None:
         """When a queue of this key was last deleted, remembered as long as AWS cares."""

@@ -9,7 +9,7 @@ from threading import Barrier, Lock, Thread
 
 import pytest
 
-from pytest_sqsq.errors import QueueDoesNotExist
+from pytest_sqsq.errors import PurgeQueueInProgress, QueueDeletedRecently, QueueDoesNotExist
 from pytest_sqsq.models import QueueSettings
 
 THREADS = 8
@@ -334,3 +334,36 @@ def test_move_tasks_and_consumers_share_a_queue_without_loss(world) -> None:
     rest = all_live(world, dead, origin)
     assert sorted(received + rest) == sorted(str(n) for n in range(300))
     world.broker.check()
+
+
+def test_of_purges_made_at_once_a_cooldown_lets_one_through(world) -> None:
+    for number in range(30):
+        queue = world.queue(f"queue-{number}")
+        refusals: list[PurgeQueueInProgress] = []
+
+        def purge(queue=queue, refusals=refusals) -> None:
+            try:
+                world.broker.purge(queue, cooldown_ms=60_000)
+            except PurgeQueueInProgress as error:
+                refusals.append(error)
+
+        run_together(*[purge] * THREADS)
+        assert len(refusals) == THREADS - 1
+
+
+def test_a_name_is_not_taken_again_while_its_deletion_is_under_way(world) -> None:
+    for number in range(100):
+        queue = world.queue(f"queue-{number}")
+
+        def make_again(queue=queue) -> None:
+            for _ in range(20):
+                try:
+                    _, created = world.broker.create_queue(
+                        queue.key, queue.settings, {}, cooldown_ms=60_000
+                    )
+                except QueueDeletedRecently:
+                    return
+                assert not created
+
+        run_together(lambda queue=queue: world.broker.delete_queue(queue), make_again, make_again)
+        assert world.broker.find_queue(queue.key) is None

@@ -207,7 +207,7 @@ def test_a_dead_letter_queue_exchanged_in_the_middle_of_a_move_is_not_missed(
         # The lock is free where the target of a move is looked up, before both are taken.
         if not dead.deleted and not queue.lock.locked():
             dead.deleted = True
-            registry.remove(dead, None)
+            registry.remove(dead)
             made.append(world.queue("dead"))
         return found
 
