@@ -171,18 +171,13 @@ class RedisStore:
             self._keeper.wake()
 
     def write(self, records: Sequence[Record]) -> None:
-        commands: list[Command] = []
-        now_ms: int | None = None
-        for record in records:
-            if isinstance(record, PutClock):
-                now_ms = record.now_ms
-            else:
-                commands += self._keys.commands(record)
+        times = [record.now_ms for record in records if isinstance(record, PutClock)]
+        commands = self._keys.commands(r for r in records if not isinstance(r, PutClock))
         with self._alone() as fence:
-            if now_ms is not None:
-                self._latest_ms = max(self._latest_ms, now_ms)
-                commands += self._keys.commands(PutClock(self._latest_ms))
-            fence.transact(commands, only_removes=now_ms is None)
+            if times:
+                self._latest_ms = max(self._latest_ms, *times)
+                commands += self._keys.commands([PutClock(self._latest_ms)])
+            fence.transact(commands, only_removes=not times)
             self._came_back |= self.trouble is not None
             self.trouble = None
         if self._came_back and self._keeper is not None:

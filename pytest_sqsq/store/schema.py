@@ -5,6 +5,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from itertools import chain, groupby
+
 from pytest_sqsq.models import QueueKey
 from pytest_sqsq.store.codec import (
     deduplication_field,
@@ -54,8 +57,22 @@ class Keys:
     def deduplication(self, queue: QueueKey) -> str:
         return f"{self.prefix}dedup:{queue}"
 
-    def commands(self, record: Record) -> list[Command]:
-        """What a record does, as commands for a MULTI."""
+    def commands(self, records: Iterable[Record]) -> list[Command]:
+        """What records do, as commands for a MULTI.
+
+        What neighbours do to fields of one hash is one command: each costs as much as many fields.
+        """
+        commands: list[Command] = []
+        each = chain.from_iterable(map(self._commands, records))
+        for (verb, key), run in groupby(each, lambda command: command[:2]):
+            if verb in {"HSET", "HDEL"}:
+                fields = chain.from_iterable(command[2:] for command in run)
+                commands.append((verb, key, *fields))
+            else:
+                commands += run
+        return commands
+
+    def _commands(self, record: Record) -> list[Command]:
         match record:
             case PutQueue(queue, queue_record):
                 return [
