@@ -40,14 +40,20 @@ def advance(effort: Effort) -> Iterator[Row]:
         yield ratio(what, times["beside"], times["alone"], at_most=1.25)
 
 
-def _fill(server: SqsServer, count: int, queue: str = "due") -> None:
+def fill(server: SqsServer, url: str, count: int, *, receive: bool = False) -> None:
+    """So many messages of 200 bytes; at once in flight if ``receive``."""
     from pytest_sqsq.actions import perform
 
-    url = server.create_queue(queue).url
     context = server.context("000000000000", "us-east-1")
     entries = [{"Id": str(n), "MessageBody": "x" * 200} for n in range(10)]
     for _ in range(0, count, 10):
         perform(context, "SendMessageBatch", {"QueueUrl": url, "Entries": entries})
+        if receive:
+            perform(context, "ReceiveMessage", {"QueueUrl": url, "MaxNumberOfMessages": 10})
+
+
+def _fill(server: SqsServer, count: int, queue: str = "due") -> None:
+    fill(server, server.create_queue(queue).url, count)
 
 
 def _end_of(server: SqsServer, count: int) -> Callable[[], float]:

@@ -47,6 +47,11 @@ def ratio(what: str, times: Times, reference: Times, *, at_most: float | None = 
     return _compared(what, [a / b for a, b in zip(times, reference, strict=True)], "x", at_most)
 
 
+def ratio_to(what: str, times: Times, reference: float) -> Row:
+    """``times`` of single calls, which cannot be paired with what they are compared with."""
+    return _compared(what, [seconds / reference for seconds in times], "x", None)
+
+
 def duration(what: str, times: Times, *, at_most: float | None = None) -> Row:
     """Real seconds, shown as milliseconds; ``at_most`` is in milliseconds."""
     return _compared(what, [1000 * seconds for seconds in times], " ms", at_most)
@@ -66,6 +71,11 @@ def _compared(what: str, values: Times, unit: str, at_most: float | None) -> Row
 def at_least(what: str, value: float, goal: float, text: str, values: Times) -> Row:
     """A rate, with the values of the repetitions; ``text`` is its format, with one field."""
     return Row(what, f">= {text.format(goal)}", text.format(value), spread(values), value >= goal)
+
+
+def rate(what: str, values: Times, text: str) -> Row:
+    """The median of a rate that nothing was promised of; ``text`` as in :func:`at_least`."""
+    return Row(what, "", text.format(median(values)), spread(values))
 
 
 def spread(values: Sequence[float]) -> str:

@@ -18,6 +18,8 @@ BENCHMARKS = {
     "fill": ("filling", "fill"),
     "threads": ("threads", "threads"),
     "advance": ("advancing", "advance"),
+    "ticks": ("ticking", "ticks"),
+    "stores": ("stores", "stores"),
     "polls": ("polling", "polls"),
     "life": ("life", "life"),
     "unused": ("life", "unused"),
