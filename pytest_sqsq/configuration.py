@@ -3,17 +3,23 @@
 from __future__ import annotations
 
 import argparse
-from typing import Any
+from collections.abc import Iterable, Mapping
+from random import Random
+from typing import Any, NoReturn
 
 import pytest
 
 from pytest_sqsq.options import PLUGIN_OPTIONS, Option, checked
 
+# What goes to and from workers of xdist.
+_SEED = "sqsq_seed"
+_REFUSED = "sqsq_refused"
+
+_MARKER_OPTIONS = {name: option for name, option in PLUGIN_OPTIONS.items() if option.per_test}
+
 # What `--markers` shows.
 MARKER = "sqsq({}): options of the SQS server for this test".format(
-    ", ".join(
-        f"{name}={option.default!r}" for name, option in PLUGIN_OPTIONS.items() if option.per_test
-    )
+    ", ".join(f"{name}={option.default!r}" for name, option in _MARKER_OPTIONS.items())
 )
 
 
@@ -21,13 +27,11 @@ def add_options(parser: pytest.Parser) -> None:
     """Add every option to the ini file and the command line."""
     group = parser.getgroup("sqsq", "SQS server")
     for option in PLUGIN_OPTIONS.values():
-        text = f"{option.help} (default: {option.default!r})"
+        text = option.long_help
         parser.addini(f"sqsq_{option.name}", text, type=_ini_type(option), default=None)
         flag = f"--sqsq-{option.name.replace('_', '-')}"
         if isinstance(option.default, bool):
-            group.addoption(
-                flag, action=argparse.BooleanOptionalAction, default=None, help=option.help
-            )
+            group.addoption(flag, action=argparse.BooleanOptionalAction, default=None, help=text)
         else:
             group.addoption(flag, default=None, metavar=option.name.upper(), help=text)
 
@@ -52,28 +56,63 @@ def given_options(config: pytest.Config) -> dict[str, Any]:
                 given[name] = option.parse(value) if isinstance(value, str) else option.check(value)
             except (ValueError, TypeError) as error:
                 raise pytest.UsageError(f"sqsq: {error}") from None
+    if given.get("delivery") == "realistic" and "seed" not in given:
+        # Told in the header, so that the run can be repeated.
+        given["seed"] = getattr(config, "workerinput", {}).get(_SEED) or Random().getrandbits(32)
     return given
+
+
+def share_seed(node: Any, options: Mapping[str, Any]) -> None:
+    """Give the seed of this run, which may be made up, to a worker of xdist that is to start."""
+    node.workerinput[_SEED] = options.get("seed")
 
 
 def _configured(config: pytest.Config, name: str, option: Option) -> Any:
     try:
         return config.getini(f"sqsq_{name}")
-    except (ValueError, TypeError, pytest.UsageError):
-        # What pytest says here differs between its versions, and may not name the option.
-        raise pytest.UsageError(f"sqsq: {name} must be {option.kind.wanted}") from None
+    except (ValueError, TypeError, pytest.UsageError) as error:
+        # What pytest says here differs between its versions; it names the value, at least.
+        raise pytest.UsageError(f"sqsq: {name} must be {option.kind.wanted}: {error}") from None
 
 
-def marker_options(node: pytest.Item) -> dict[str, Any]:
-    """The options of a test's markers, the closest winning; ``UsageError`` for a bad one."""
+def marker_options(node: pytest.Item, marks: Iterable[pytest.Mark]) -> dict[str, Any]:
+    """The options of a test's markers, closest first, which wins; ``UsageError`` for a bad one."""
     options: dict[str, Any] = {}
-    for mark in reversed(list(node.iter_markers("sqsq"))):
+    for mark in reversed(list(marks)):
         try:
-            if mark.args:
-                raise TypeError("the marker takes keyword arguments only")
-            options.update(checked(mark.kwargs, PLUGIN_OPTIONS))
-            for name in mark.kwargs:
-                if not PLUGIN_OPTIONS[name].per_test:
-                    raise ValueError(f"{name} holds for a whole run and cannot be in a marker")
+            options.update(_options_in(mark))
         except (ValueError, TypeError) as error:
             raise pytest.UsageError(f"{node.nodeid}: @pytest.mark.sqsq: {error}") from None
     return options
+
+
+def _options_in(mark: pytest.Mark) -> dict[str, Any]:
+    if mark.args:
+        raise TypeError(
+            "the marker takes keyword arguments only, such as clock='frozen', not"
+            f" {', '.join(map(repr, mark.args))}"
+        )
+    for name in mark.kwargs:
+        if name in PLUGIN_OPTIONS and name not in _MARKER_OPTIONS:
+            raise ValueError(
+                f"{name} holds for a whole run and cannot be in a marker; use sqsq_{name} in the"
+                f" configuration of pytest, or --sqsq-{name}"
+            )
+    return checked(mark.kwargs, _MARKER_OPTIONS)
+
+
+def refuse(config: pytest.Config, error: pytest.UsageError) -> NoReturn:
+    """End the run with a usage error that is told in workers of xdist as well.
+
+    Nobody would see what they raise: they leave it to the process that started them.
+    """
+    if hasattr(config, "workeroutput"):
+        config.workeroutput[_REFUSED] = str(error)
+    raise error
+
+
+def raise_refused(node: Any) -> None:
+    """Raise what a worker of xdist, which has ended, has left to this process."""
+    text = getattr(node, "workeroutput", {}).get(_REFUSED)
+    if text is not None:
+        raise pytest.UsageError(text)

@@ -8,6 +8,7 @@ import datetime as dt
 import math
 from collections.abc import Callable, Collection, Mapping
 from typing import Annotated, Any, Literal, TypedDict, cast, get_args, get_origin
+from urllib.parse import urlsplit
 
 from pytest_sqsq.clock import AUTOJUMP_GRACE, AUTOJUMP_THRESHOLD, ClockMode
 from pytest_sqsq.timeline import instant_ms
@@ -22,6 +23,16 @@ def _is_instant(value: object) -> bool:
         return False
     instant_ms(value)
     return True
+
+
+def _is_store(value: object) -> bool:
+    if not isinstance(value, str):
+        return hasattr(value, "connection_pool")
+    if value in ("memory", "fakeredis"):
+        return True
+    url = urlsplit(value)
+    _ = url.port  # raises ValueError for one that is none
+    return url.scheme in ("redis", "rediss", "unix")
 
 
 _FLAGS = {
@@ -62,13 +73,14 @@ _BOOLEAN = Kind(
 )
 _SECONDS = Kind("a number above 0", lambda value: _is_number(value) and value > 0, float)
 _ADDRESS = _text("a host name or address")
-_NAME = _text("a text")
+_NAME = _text("a text that is not empty")
 _ACCOUNT = _text("12 digits", lambda text: len(text) == 12 and text.isdecimal() and text.isascii())
 _ANY_INTEGER = Kind("an integer", lambda value: type(value) is int, int)
 _INSTANT = Kind("an aware datetime or ISO 8601 text", _is_instant)
 _STORE = Kind(
-    'a "memory", "fakeredis", a redis:// URL or a client',
-    lambda value: value is not None and value != "",
+    "'memory', 'fakeredis', a URL that begins with redis://, rediss:// or unix://, or a client of"
+    " the redis package",
+    _is_store,
 )
 
 
@@ -122,6 +134,13 @@ class Option:
             raise ValueError(f"{self.name} must be {self.kind.wanted}, not {text!r}") from None
         return self.check(value)
 
+    @property
+    def long_help(self) -> str:
+        """What the option means, what it may be where that is a choice, and the default."""
+        choices = f"; {self.kind.wanted}" if self.kind.wanted.startswith("one of ") else ""
+        default = "" if self.default is None else f" (default: {self.default!r})"
+        return f"{self.help}{choices}{default}"
+
 
 class ServerOptions(TypedDict, total=False):
     """The keyword arguments of ``SqsServer``."""
@@ -137,7 +156,7 @@ class ServerOptions(TypedDict, total=False):
     ]
     store: Annotated[
         object,
-        Option("memory", 'where messages are kept: "memory", "fakeredis", redis://…', _STORE),
+        Option("memory", "where messages are kept: memory, fakeredis, redis://…", _STORE),
     ]
     store_prefix: Annotated[
         str | None,
@@ -237,12 +256,21 @@ def checked(options: Mapping[str, Any], table: Mapping[str, Option]) -> dict[str
     """
     for name in options:
         if name not in table:
-            import difflib
-
-            close = difflib.get_close_matches(name, table, n=1)
-            hint = f"; did you mean {close[0]!r}?" if close else f"; there are {', '.join(table)}"
-            raise TypeError(f"unknown option {name!r}{hint}")
+            raise TypeError(_unknown_text(name, table))
     return {name: table[name].check(value) for name, value in options.items()}
+
+
+def _unknown_text(name: str, table: Mapping[str, Option]) -> str:
+    if name in PLUGIN_OPTIONS and name not in SERVER_OPTIONS:
+        where = f"sqsq_{name} in the configuration of pytest"
+        if PLUGIN_OPTIONS[name].per_test:
+            where += f", or @pytest.mark.sqsq({name}=…)"
+        return f"{name} is an option of a test run, not of a server; use {where}"
+    import difflib
+
+    close = difflib.get_close_matches(name, table, n=1)
+    hint = f"did you mean {close[0]!r}?" if close else f"there are {', '.join(table)}"
+    return f"unknown option {name!r}; {hint}"
 
 
 def server_options(options: Mapping[str, Any]) -> ServerOptions:

@@ -6,14 +6,21 @@ run with a server needs.  Loading it takes the reading of real time that all clo
 
 from __future__ import annotations
 
-import re
 from collections.abc import Generator, Iterator
-from contextlib import ExitStack, closing
-from typing import TYPE_CHECKING, Unpack
+from contextlib import closing
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from pytest_sqsq.configuration import MARKER, add_options, given_options, marker_options
+from pytest_sqsq.configuration import (
+    MARKER,
+    add_options,
+    given_options,
+    marker_options,
+    raise_refused,
+    refuse,
+    share_seed,
+)
 from pytest_sqsq.options import plugin_options
 from pytest_sqsq.whole_run import Run
 
@@ -21,23 +28,23 @@ if TYPE_CHECKING:
     from types_boto3_sqs import SQSClient, SQSServiceResource
 
     from pytest_sqsq.environment import Endpoint
-    from pytest_sqsq.options import PluginOptions, ServerOptions
+    from pytest_sqsq.options import PluginOptions
     from pytest_sqsq.server import MakeServer, SqsServer
     from pytest_sqsq.testing import QueueProbe
 
-QUEUE_NAME_LENGTH = 80
-DIGEST_LENGTH = 8
-
 _RUN = pytest.StashKey[Run]()
-_OPTIONS = pytest.StashKey["PluginOptions"]()
+_OPTIONS = pytest.StashKey["tuple[list[pytest.Mark], PluginOptions]"]()
 _SERVERS = pytest.StashKey["list[SqsServer]"]()
 
 
 def _options_of(node: pytest.Item) -> PluginOptions:
-    if _OPTIONS not in node.stash:
-        run = node.config.stash[_RUN]
-        node.stash[_OPTIONS] = plugin_options(run.given, marker_options(node))
-    return node.stash[_OPTIONS]
+    marks = list(node.iter_markers("sqsq"))
+    known = node.stash.get(_OPTIONS, None)
+    if known is not None and known[0] == marks:  # hooks and fixtures may have added some
+        return known[1]
+    options = plugin_options(node.config.stash[_RUN].given, marker_options(node, marks))
+    node.stash[_OPTIONS] = marks, options
+    return options
 
 
 # Hooks
@@ -53,12 +60,28 @@ def pytest_configure(config: pytest.Config) -> None:
     if run.options["block_aws"]:
         run.install_guard()
     if run.options["environment"] == "session" and not _only_distributes(config):
-        run.enter_session()
+        try:
+            run.enter_session()
+        except pytest.UsageError as error:
+            # A worker of xdist that ended here would not be missed.
+            if not hasattr(config, "workeroutput"):
+                raise
+            run.refused = error
+
+
+def pytest_collection(session: pytest.Session) -> None:
+    error = session.config.stash[_RUN].refused
+    if error is not None:
+        refuse(session.config, error)
 
 
 def _only_distributes(config: pytest.Config) -> bool:
-    """Whether this process of xdist runs no tests itself."""
-    return config.getoption("dist", "no") != "no" and not hasattr(config, "workerinput")
+    """Whether this process of xdist neither collects nor runs tests itself."""
+    return (
+        config.getoption("dist", "no") != "no"
+        and not config.getoption("collectonly", False)
+        and not hasattr(config, "workerinput")
+    )
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:
@@ -72,20 +95,48 @@ def pytest_report_header(config: pytest.Config) -> str | None:
     return "sqsq: " + ", ".join(f"{name}={given[name]}" for name in given) if given else None
 
 
-@pytest.hookimpl(tryfirst=True)
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    for item in items:
-        if item.get_closest_marker("sqsq") is not None and _options_of(item)["block_aws"]:
-            item.config.stash[_RUN].install_guard()
-        names: list[str] | None = getattr(item, "fixturenames", None)
-        if names is not None and not _SHARED_FIXTURES.isdisjoint(names):
-            # What empties the server at the end of a class or module is set up before anything
-            # that might use the server there, so that it comes last at the end.
-            reset = _options_of(item)["reset"]
-            if reset not in ("test", "never"):
-                names.insert(0, f"_sqsq_end_of_{reset}")
-            if "sqsq_server" not in names:
-                names.append("sqsq_server")
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_collection_modifyitems(
+    config: pytest.Config, items: list[pytest.Item]
+) -> Generator[None, object, object]:
+    result = yield
+    # Last of all, so that the markers count that others add here.
+    try:
+        for item in items:
+            _prepare(item)
+    except pytest.UsageError as error:
+        refuse(config, error)
+    return result
+
+
+def _prepare(item: pytest.Item) -> None:
+    if item.get_closest_marker("sqsq") is not None and _options_of(item)["block_aws"]:
+        item.config.stash[_RUN].install_guard()
+    names: list[str] | None = getattr(item, "fixturenames", None)
+    if names is not None and not _SHARED_FIXTURES.isdisjoint(names):
+        # What empties the server at the end of a class or module is set up before anything
+        # that might use the server there, so that it comes last at the end.
+        emptying = _emptying(_options_of(item))
+        if emptying is not None:
+            names.insert(0, emptying)
+        if "sqsq_server" not in names:
+            names.append("sqsq_server")
+
+
+def _emptying(options: PluginOptions) -> str | None:
+    """The fixture that empties the server, where that is not done at the end of each test."""
+    reset = options["reset"]
+    return None if reset in ("test", "never") else f"_sqsq_end_of_{reset}"
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_configure_node(node: Any) -> None:
+    share_seed(node, node.config.stash[_RUN].given)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_testnodedown(node: Any) -> None:
+    raise_refused(node)
 
 
 @pytest.hookimpl(wrapper=True)
@@ -131,29 +182,27 @@ def _section(server: SqsServer) -> tuple[str, str]:
 @pytest.fixture
 def sqsq_server(request: pytest.FixtureRequest) -> Iterator[SqsServer]:
     """The SQS server of the run, empty at the start of the test."""
+    from pytest_sqsq.making import look_for_failures
     from pytest_sqsq.shared import surroundings
 
+    __tracebackhide__ = True
     node: pytest.Item = request.node
     options = _options_of(node)
     run = node.config.stash[_RUN]
     failures = run.failures
+    emptying = _emptying(options)
+    if emptying is not None:
+        request.getfixturevalue(emptying)  # not there yet where this is asked for while it runs
     server = run.shared.lend(options)
     node.stash.setdefault(_SERVERS, []).append(server)
     with surroundings(server, options):
         yield server
         try:
-            _look_for_failures(server, options)
+            look_for_failures(server, options)
         finally:
             node.stash[_SERVERS].clear()  # nodes outlive their tests
             if options["reset"] == "test":
                 run.shared.empty(options, failed=run.failures > failures)
-
-
-def _look_for_failures(server: SqsServer, options: PluginOptions) -> None:
-    if options["check"]:
-        server.check()
-    else:
-        server.raise_failures()
 
 
 @pytest.fixture
@@ -202,24 +251,17 @@ def sqsq_resource(
 
 
 def _queue(server: SqsServer, node: pytest.Item) -> QueueProbe:
-    return server.create_queue(_queue_name(node.name))
+    from pytest_sqsq.making import queue_name
+
+    return server.create_queue(queue_name(node.name))
 
 
 def _fifo_queue(server: SqsServer, node: pytest.Item) -> QueueProbe:
+    from pytest_sqsq.making import queue_name
+
     return server.create_queue(
-        _queue_name(node.name, ".fifo"), attributes={"ContentBasedDeduplication": True}
+        queue_name(node.name, ".fifo"), attributes={"ContentBasedDeduplication": True}
     )
-
-
-def _queue_name(test: str, suffix: str = "") -> str:
-    name = re.sub(r"[^A-Za-z0-9_-]+", "-", test).strip("-")
-    length = QUEUE_NAME_LENGTH - len(suffix)
-    if len(name) > length:
-        import hashlib
-
-        digest = hashlib.sha256(test.encode()).hexdigest()[:DIGEST_LENGTH]
-        name = f"{name[: length - DIGEST_LENGTH - 1]}-{digest}"
-    return name + suffix
 
 
 @pytest.fixture
@@ -258,43 +300,14 @@ def sqs_endpoint(sqsq_endpoint: Endpoint) -> Endpoint:
     return sqsq_endpoint
 
 
-def _empty_if_running(server: SqsServer) -> None:
-    if server.is_running:
-        server.reset()
-
-
-def _maker(run: Run, options: PluginOptions, servers: list[SqsServer]) -> Iterator[MakeServer]:
-    from pytest_sqsq.server import SqsServer
-    from pytest_sqsq.shared import in_namespace, of_server
-    from pytest_sqsq.strict import look_back
-
-    failures = run.failures
-    with ExitStack() as stack:
-        stack.callback(servers.clear)  # nodes outlive their tests
-
-        def make(**arguments: Unpack[ServerOptions]) -> SqsServer:
-            given = {**of_server(options), **arguments}
-            run.made += 1
-            server = SqsServer(**in_namespace(given, f"{run.made}:"))
-            server.creator, server.begins_empty = "plugin", given["store_prefix"] is None
-            stack.enter_context(server)
-            if server.begins_empty:
-                stack.callback(_empty_if_running, server)
-            server.timeout_factor = options["timeout_factor"]
-            stack.callback(lambda: look_back(server, options, failed=run.failures > failures))
-            stack.callback(_look_for_failures, server, options)
-            servers.append(server)
-            return server
-
-        yield make
-
-
 @pytest.fixture
 def make_sqsq_server(request: pytest.FixtureRequest) -> Iterator[MakeServer]:
     """Makes started servers of their own, which are stopped after the test."""
+    from pytest_sqsq.making import server_maker
+
     node: pytest.Item = request.node
     run = node.config.stash[_RUN]
-    yield from _maker(run, _options_of(node), node.stash.setdefault(_SERVERS, []))
+    yield from server_maker(run, _options_of(node), node.stash.setdefault(_SERVERS, []))
 
 
 @pytest.fixture
@@ -306,8 +319,10 @@ def make_sqs_server(make_sqsq_server: MakeServer) -> MakeServer:
 @pytest.fixture(scope="session")
 def sqsq_server_factory(request: pytest.FixtureRequest) -> Iterator[MakeServer]:
     """Makes started servers of their own, which are stopped at the end of the session."""
+    from pytest_sqsq.making import server_maker
+
     run = request.config.stash[_RUN]
-    yield from _maker(run, run.options, [])
+    yield from server_maker(run, run.options, [])
 
 
 @pytest.fixture(scope="session")
@@ -324,6 +339,7 @@ _SHARED_FIXTURES = frozenset(
 
 
 def _emptied_afterwards(request: pytest.FixtureRequest) -> Iterator[None]:
+    __tracebackhide__ = True
     run = request.config.stash[_RUN]
     failures = run.failures
     yield

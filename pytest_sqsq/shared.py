@@ -7,7 +7,7 @@ import socket
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from select import select
+from selectors import EVENT_READ, DefaultSelector
 from threading import RLock, Thread, current_thread
 from typing import TYPE_CHECKING, Any, cast
 
@@ -89,6 +89,7 @@ class SharedServer:
 
         What was left behind is told first; ``failed`` says whether a test has failed meanwhile.
         """
+        __tracebackhide__ = True
         server = self._server
         if server is None:
             return
@@ -126,7 +127,10 @@ class EarlyPort:
         self._thread.start()
 
     def _wait(self) -> None:
-        ready, _, _ = select([self.port.listener, self._wakee], [], [])
+        with DefaultSelector() as selector:
+            selector.register(self.port.listener, EVENT_READ)
+            selector.register(self._wakee, EVENT_READ)
+            ready = [key.fileobj for key, _ in selector.select()]
         if self._wakee not in ready:
             self._on_client()
 

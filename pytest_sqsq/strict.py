@@ -19,6 +19,7 @@ def look_back(server: SqsServer, options: PluginOptions, *, failed: bool = False
     With ``strict`` it is raised, and what only ``strict`` minds with it; several things as a
     group.  ``failed`` says that the test has failed: what it did not come to do is no news then.
     """
+    __tracebackhide__ = True
     strict = options["strict"]
     left: list[Exception] = []
     consumers = None if options["leftover"] == "ignore" else leftover_text(server)
@@ -47,7 +48,7 @@ def _minded_by_strict(server: SqsServer) -> list[Exception]:
     try:
         server.assert_all_settled()
     except AssertionError as unsettled:
-        left.append(unsettled)
+        left.append(unsettled.with_traceback(None))
     astray = server.requests.astray_text()
     if astray is not None:
         left.append(AssertionError(astray))

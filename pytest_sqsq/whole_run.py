@@ -21,6 +21,7 @@ class Run:
         self.given = given
         self.options = plugin_options(given)
         self.guard: Guard | None = None
+        self.refused: pytest.UsageError | None = None  # why it cannot begin
         self.failures = 0  # tests that did not come to their end
         self.made = 0  # servers that tests have made for themselves
         self._shared: SharedServer | None = None

@@ -45,6 +45,7 @@ PARTS = {
     "scheduler": "server",
     "stack": "server",
     "guard": "plugin",
+    "making": "plugin",
     "shared": "plugin",
     "strict": "plugin",
     "whole_run": "plugin",

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from typing import Any, Protocol
-from urllib.parse import urlsplit
 
 import redis
 from redis.backoff import NoBackoff
 from redis.retry import Retry
 
+from pytest_sqsq.options import SERVER_OPTIONS
 from pytest_sqsq.store.schema import Command
 
 
@@ -86,17 +86,13 @@ class Address:
 
 
 def _pool_of(option: object) -> redis.ConnectionPool:
+    SERVER_OPTIONS["store"].check(option)
     if isinstance(option, str):
-        if urlsplit(option).scheme not in {"redis", "rediss", "unix"}:
-            raise ValueError(
-                f'store={option!r} is no store; there are "memory", "fakeredis", a URL that begins'
-                " with redis://, rediss:// or unix://, and a client of the redis package"
-            )
         return redis.ConnectionPool.from_url(option)
     pool = getattr(option, "connection_pool", None)
     if not isinstance(pool, redis.ConnectionPool):
         raise ValueError(  # noqa: TRY004 - a bad option is a ValueError, whatever its type
-            f"store={option!r} is neither a text nor a client of one Redis server"
+            f"store={option!r} is not a client of one Redis server"
         )
     return pool
 

@@ -4,6 +4,8 @@ import os
 
 import pytest
 
+from pytest_sqsq import SqsServer
+
 VARIABLES = """
     import os
     NAMES = [
@@ -137,6 +139,33 @@ def test_session_is_set_before_collection_and_answers_clients_made_at_import(run
     result.assert_outcomes(passed=2)
     assert "AWS_ENDPOINT_URL_SQS" not in os.environ
     assert os.environ["AWS_PROFILE"] == "mine"
+
+
+def test_session_is_set_for_a_parallel_run_that_only_collects(run) -> None:
+    result = run(
+        """
+        import os
+
+        assert os.environ["AWS_ENDPOINT_URL_SQS"].startswith("http://127.0.0.1:")
+
+        def test_it():
+            pass
+        """,
+        *("-p", "xdist.plugin", "-n", "2", "--collect-only", "--sqsq-environment=session"),
+    )
+    assert result.ret == pytest.ExitCode.OK
+    result.stdout.fnmatch_lines(["*<Function test_it>"])
+
+
+@pytest.mark.parametrize("arguments", [[], ["-p", "xdist.plugin", "-n", "1"]])
+def test_a_taken_port_is_a_usage_error_where_it_is_needed_for_the_session(run, arguments) -> None:
+    with SqsServer() as other:
+        result = run(
+            "def test_it(): pass",
+            *("--sqsq-environment=session", f"--sqsq-port={other.port}", *arguments),
+        )
+        assert result.ret == pytest.ExitCode.USAGE_ERROR
+        result.stderr.fnmatch_lines([f"ERROR: sqsq: cannot listen on 127.0.0.1:{other.port}: *"])
 
 
 def test_session_loads_nothing_until_somebody_connects(pytester, monkeypatch) -> None:

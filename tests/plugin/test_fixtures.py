@@ -109,6 +109,7 @@ def test_the_client_follows_a_server_of_the_test_suite(run) -> None:
     [
         ("test_it", "sqs_queue", "test_it"),
         ("test_it[a b.c/d]", "sqs_queue", "test_it-a-b-c-d"),
+        ("test_été", "sqs_queue", "test_-t"),
         (f"test_{'x' * 75}", "sqs_queue", f"test_{'x' * 75}"),
         (LONG, "sqs_queue", f"{LONG[:71]}-{digest(LONG)}"),
         (LONG, "sqs_fifo_queue", f"{LONG[:66]}-{digest(LONG)}.fifo"),

@@ -86,6 +86,21 @@ def test_the_server_is_emptied_at_the_end_of_the_chosen_scope(run, reset, seeing
     )
 
 
+@pytest.mark.parametrize("reset", ["class", "module", "session"])
+def test_a_server_that_is_asked_for_while_a_test_runs_is_emptied_too(run, reset) -> None:
+    result = run(
+        """
+        def test_asking(request, record_property):
+            request.getfixturevalue("sqs_queue").send("hello")
+            assert len(request.getfixturevalue("sqs_server").queues) == 1
+        """,
+        "--setup-show",
+        f"--sqsq-reset={reset}",
+    )
+    result.assert_outcomes(passed=1)
+    result.stdout.fnmatch_lines([f"*TEARDOWN * _sqsq_end_of_{reset}"])
+
+
 def test_consumers_of_a_module_end_before_the_server_is_emptied(run) -> None:
     result = run(
         """

@@ -85,3 +85,29 @@ def test_the_seed_is_shown(run) -> None:
     result = run(FAILING, "--sqsq-seed=7")
 
     result.stdout.fnmatch_lines(["sqsq: seed=7", "seed: 7"])
+
+
+def test_a_run_of_loose_delivery_makes_up_a_seed_and_shows_it(run) -> None:
+    result = run(FAILING, "--sqsq-delivery=realistic")
+
+    [header] = [line for line in result.outlines if line.startswith("sqsq: ")]
+    seed = header.removeprefix("sqsq: delivery=realistic, seed=")
+    assert int(seed) >= 0
+    result.stdout.fnmatch_lines([f"seed: {seed}"])
+
+
+def test_the_workers_of_a_parallel_run_share_the_seed_that_was_made_up(run) -> None:
+    result = run(
+        """
+        import pytest
+
+        @pytest.mark.parametrize("n", range(4))
+        def test_it(sqs_server, n):
+            print("seed in force:", sqs_server.options["seed"])
+        """,
+        *("-p", "xdist.plugin", "-n", "2", "-rP", "--sqsq-delivery=realistic"),
+    )
+    result.assert_outcomes(passed=4)
+    seeds = [line for line in result.outlines if line.startswith("seed in force: ")]
+    [header] = [line for line in result.outlines if line.startswith("sqsq: ")]
+    assert seeds == [f"seed in force: {header.rpartition('=')[2]}"] * 4

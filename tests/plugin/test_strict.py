@@ -58,11 +58,12 @@ def test_strict_minds_messages_in_flight(run) -> None:
     result.stdout.fnmatch_lines(
         [
             "E * AssertionError: expected no message in flight; there is 1",
-            "E * clock: *",
-            "E * on test_it:",
-            "E *'hello' in flight until +*, received once",
+            "* clock: *",
+            "* on test_it:",
+            "*'hello' in flight until +*, received once",
         ]
     )
+    result.stdout.no_fnmatch_line("*def look_back*")  # no source of the plugin's is in the way
 
 
 def test_strict_minds_requests_for_queues_that_are_not_there(run) -> None:
@@ -73,7 +74,7 @@ def test_strict_minds_requests_for_queues_that_are_not_there(run) -> None:
         [
             "E * AssertionError: a request for a queue that was not there:",
             (
-                "E *ReceiveMessage of http://127.0.0.1:*/000000000000/nowhere (stale, not handed"
+                "*ReceiveMessage of http://127.0.0.1:*/000000000000/nowhere (stale, not handed"
                 " out since the last reset) from 127.0.0.1:*"
             ),
         ]
@@ -97,7 +98,7 @@ def test_strict_minds_queue_urls_of_an_earlier_test(run) -> None:
         STRICT,
     )
     result.assert_outcomes(passed=2, errors=1)
-    result.stdout.fnmatch_lines(["E *PurgeQueue of http://*/test_one (stale, *"])
+    result.stdout.fnmatch_lines(["*PurgeQueue of http://*/test_one (stale, *"])
 
 
 def test_strict_allows_to_ask_whether_a_queue_exists(run) -> None:

@@ -50,7 +50,7 @@ def test_the_defaults_are_the_documented_ones() -> None:
         ({"in_flight_limit": 0}, "in_flight_limit must be an integer of at least 1, not 0"),
         ({"cooldowns": "yes"}, "cooldowns must be true or false, not 'yes'"),
         ({"seed": 1.5}, "seed must be an integer, not 1.5"),
-        ({"region": None}, "region must be a text, not None"),
+        ({"region": None}, "region must be a text that is not empty, not None"),
         ({"clock": "system", "start": "2030-01-01"}, "takes no start"),
     ],
 )
