@@ -116,8 +116,7 @@ class QueueSettings:
     fifo_throughput_limit: Literal["perQueue", "perMessageGroupId"] = "perQueue"
 
 
-@dataclass(frozen=True, slots=True)
-class OutgoingMessage:
+class OutgoingMessage(NamedTuple):
     """A message as the engine takes it in: validated, its deduplication id worked out.
 
     ``delay_seconds`` is ``None`` where the queue's own delay applies; FIFO queues ignore it.
