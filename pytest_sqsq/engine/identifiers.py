@@ -8,6 +8,10 @@ from threading import Lock
 
 from pytest_sqsq.models import QueueKey
 
+_FREE_BITS = (1 << 128) - 1 & ~(0xF << 76) & ~(0b11 << 62)
+_VERSION_4 = 0x4 << 76 | 0b10 << 62
+"""Where the version and the variant of a UUID stand, and what they are."""
+
 
 class Identifiers:
     """Gives ids shaped as version 4 UUIDs.
@@ -31,8 +35,8 @@ class Identifiers:
             number = self._random.getrandbits(128)
         else:
             number = self._seeded(purpose, key)
-        digits = f"{number & ~(0xF000 << 64) & ~(0xC000 << 48) | 0x4000 << 64 | 0x8000 << 48:032x}"
-        return "-".join((digits[:8], digits[8:12], digits[12:16], digits[16:20], digits[20:]))
+        digits = f"{number & _FREE_BITS | _VERSION_4:032x}"
+        return f"{digits[:8]}-{digits[8:12]}-{digits[12:16]}-{digits[16:20]}-{digits[20:]}"
 
     def _seeded(self, purpose: str, key: QueueKey) -> int:
         with self._lock:
