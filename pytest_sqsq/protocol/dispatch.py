@@ -50,14 +50,11 @@ def decode(request: HttpRequest) -> Call:
     access_key, region = claimed_credential(headers.get("authorization"), request.query_string)
     call = Call("", {}, "json", access_key, region, headers.get("x-amzn-trace-id"))
     target = headers.get("x-amz-target")
-    content_type = headers.get("content-type", "").lower()
     try:
         if target is not None:
             _read_json(call, target, request.body)
-        elif content_type.startswith(_JSON_TYPES):
-            raise UnknownOperation("")
         else:
-            _read_query(call, request, content_type)
+            _read_query(call, request)
     except SqsError as error:
         raise ProtocolFault(error, call) from None
     return call
@@ -70,7 +67,10 @@ def _read_json(call: Call, target: str, body: bytes) -> None:
     call.parameters = aws_json.parameters_of(call.action, body)
 
 
-def _read_query(call: Call, request: HttpRequest, content_type: str) -> None:
+def _read_query(call: Call, request: HttpRequest) -> None:
+    content_type = request.headers.get("content-type", "").lower()
+    if content_type.startswith(_JSON_TYPES):
+        raise UnknownOperation("")
     as_json = "application/json" in request.headers.get("accept", "").lower()
     call.protocol = "query-json" if as_json else "query"
     # A client that names no type at all means a form; a file or a text is not one.
