@@ -50,7 +50,10 @@ def send_message_batch(context: ActionContext, parameters: Parameters) -> Result
     drafts = [Draft.of(entry) for entry in entries]
     settings = queue.settings
     _check_whole_batch(settings, drafts)
-    checked = [_message_or_error(settings, draft, context.trace_header) for draft in drafts]
+    checked = [
+        context.failure_of(draft.entry) or _message_or_error(settings, draft, context.trace_header)
+        for draft in drafts
+    ]
     messages = [message for message in checked if isinstance(message, OutgoingMessage)]
     receipts = iter(context.broker.send(queue, messages) if messages else ())
     return _answer(
@@ -94,15 +97,24 @@ def delete_message_batch(context: ActionContext, parameters: Parameters) -> Resu
     """DeleteMessageBatch."""
     queue = resolve(context, parameters)
     entries = _checked_entries(parameters, _DELETE, "ReceiptHandle")
-    errors = context.broker.delete(queue, [entry["ReceiptHandle"] for entry in entries])
-    return _answer(entries, [error or {} for error in errors])
+    failures = [context.failure_of(entry) for entry in entries]
+    handles = [
+        entry["ReceiptHandle"]
+        for entry, failure in zip(entries, failures, strict=True)
+        if failure is None
+    ]
+    errors = iter(context.broker.delete(queue, handles) if handles else ())
+    return _answer(entries, [failure or next(errors) or {} for failure in failures])
 
 
 def change_message_visibility_batch(context: ActionContext, parameters: Parameters) -> Result:
     """ChangeMessageVisibilityBatch."""
     queue = resolve(context, parameters)
     entries = _checked_entries(parameters, _CHANGE, "ReceiptHandle")
-    faults = [_visibility_fault(number, entry) for number, entry in enumerate(entries, 1)]
+    faults = [
+        context.failure_of(entry) or _visibility_fault(number, entry)
+        for number, entry in enumerate(entries, 1)
+    ]
     changes = [
         (entry["ReceiptHandle"], entry["VisibilityTimeout"])
         for entry, fault in zip(entries, faults, strict=True)

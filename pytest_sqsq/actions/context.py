@@ -10,6 +10,7 @@ from pytest_sqsq.limits import COOLDOWN_MS
 
 if TYPE_CHECKING:
     from pytest_sqsq.engine import Broker, Waiter
+    from pytest_sqsq.errors import SqsError
 
 Parameters = Mapping[str, Any]
 Result = dict[str, Any] | None
@@ -23,7 +24,8 @@ class ActionContext:
     answers and has no trailing slash.  ``park`` blocks until the waiter it is given is resolved,
     ``is_alive`` says whether the client still wants its answer.  ``cooldowns`` turns the
     60-second pauses after PurgeQueue and DeleteQueue on.  ``protocol`` chooses between the two
-    names that a few texts have for a parameter.
+    names that a few texts have for a parameter.  ``failing`` tells by their Ids which entries of
+    a batch fail, whatever is right with them.
     """
 
     broker: Broker
@@ -35,6 +37,11 @@ class ActionContext:
     trace_header: str | None = None
     cooldowns: bool = False
     protocol: str = "json"
+    failing: Mapping[str, SqsError] | None = None
+
+    def failure_of(self, entry: Mapping[str, Any]) -> SqsError | None:
+        """Why an entry of a batch fails, whatever is right with it; ``None`` if it does not."""
+        return None if self.failing is None else self.failing.get(entry["Id"])
 
     @property
     def cooldown_ms(self) -> int:

@@ -22,20 +22,21 @@ Result = Mapping[str, Any] | None
 
 
 class Attempt:
-    """One request on its way: ``carry_out`` does with parameters what it is there for.
+    """One request on its way: ``carry_out`` does what it is there for.
 
-    ``cut`` says afterwards how the connection is to be broken off, if at all.  ``reason`` is the
-    text of the fault.
+    The entries of a batch whose Ids are in ``failing`` then fail with that error.  ``cut`` says
+    afterwards how the connection is to be broken off, if at all.  ``reason`` is the text of the
+    fault.
     """
 
-    __slots__ = ("action", "carry_out", "cut", "is_alive", "key", "parameters", "reason")
+    __slots__ = ("action", "carry_out", "cut", "failing", "is_alive", "key", "parameters", "reason")
 
     def __init__(
         self,
         action: str,
         parameters: Parameters,
         key: QueueKey | None,
-        carry_out: Callable[[Parameters], Result],
+        carry_out: Callable[[], Result],
         is_alive: Callable[[], bool],
     ) -> None:
         self.action = action
@@ -45,6 +46,7 @@ class Attempt:
         self.is_alive = is_alive
         self.cut: Literal["unanswered", "truncated"] | None = None
         self.reason = ""
+        self.failing: dict[str, SqsError] = {}
 
 
 class Effect(Protocol):
@@ -83,7 +85,7 @@ class Latency:
         else:
             waited = self._delays.real(self._milliseconds / 1000, attempt.is_alive)
         if waited:
-            return attempt.carry_out(attempt.parameters)
+            return attempt.carry_out()
         attempt.cut = "unanswered"
         return None
 
@@ -100,7 +102,7 @@ class Drop:
 
     def meet(self, attempt: Attempt) -> Result:
         attempt.cut = "unanswered"
-        return None if self._when == "before" else attempt.carry_out(attempt.parameters)
+        return None if self._when == "before" else attempt.carry_out()
 
     def __str__(self) -> str:
         return f"connection dropped {self._when} the effect"
@@ -111,7 +113,7 @@ class Truncation:
 
     def meet(self, attempt: Attempt) -> Result:
         attempt.cut = "truncated"
-        return attempt.carry_out(attempt.parameters)
+        return attempt.carry_out()
 
     def __str__(self) -> str:
         return "truncated answer"
@@ -124,26 +126,9 @@ class EntryFailures:
         self._entry_ids = tuple(entry_ids)
 
     def meet(self, attempt: Attempt) -> Result:
-        entries = attempt.parameters["Entries"]
-        others = [entry for entry in entries if entry.get("Id") not in self._entry_ids]
-        result = attempt.carry_out({**attempt.parameters, "Entries": others}) if others else None
-        answer = dict(result or {})
-        failed = [
-            *answer.get("Failed", ()),
-            *(
-                {
-                    "Id": entry["Id"],
-                    "SenderFault": False,
-                    "Code": InternalFailure.query_code,
-                    "Message": f"Planned by the test: {attempt.reason}",
-                }
-                for entry in entries
-                if entry.get("Id") in self._entry_ids
-            ),
-        ]
-        order = [entry.get("Id") for entry in entries]
-        answer["Failed"] = sorted(failed, key=lambda failure: order.index(failure["Id"]))
-        return answer
+        error = InternalFailure(f"Planned by the test: {attempt.reason}")
+        attempt.failing.update(dict.fromkeys(self._entry_ids, error))
+        return attempt.carry_out()
 
     def __str__(self) -> str:
         return f"failure of the entries {', '.join(map(repr, self._entry_ids))}"
@@ -160,7 +145,7 @@ class StaleCounts:
         self._counts = counts
 
     def meet(self, attempt: Attempt) -> Result:
-        result = attempt.carry_out(attempt.parameters) or {}
+        result = attempt.carry_out() or {}
         shown = dict(result.get("Attributes", {}))
         known = {} if attempt.key is None else self._counts.get(attempt.key, {})
         shown.update({name: known.get(name, "0") for name in COUNTS if name in shown})

@@ -237,13 +237,13 @@ class Faults:
         )
         if fault is not None:
             return self._meet(fault, attempt)
-        result = attempt.carry_out(attempt.parameters)
+        result = attempt.carry_out()
         with_bodies = [each for each in self.active if each.condition.body is not None]
         if at_answer and with_bodies:
             candidate.learn_answer(result)
             fault = self._first(candidate, with_bodies)
             if fault is not None:
-                attempt.carry_out = lambda _: result
+                attempt.carry_out = lambda: result
                 return self._meet(fault, attempt)
         return result
 

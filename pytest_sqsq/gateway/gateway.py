@@ -156,9 +156,10 @@ class Gateway:
             call.action,
             call.parameters,
             _queue_of(context, call.parameters),
-            partial(perform, context, call.action),
+            partial(perform, context, call.action, call.parameters),
             context.is_alive,
         )
+        context.failing = attempt.failing
         return faults.carry_out(attempt, context)
 
     def _context(self, request: HttpRequest, exchange: _Exchange) -> ActionContext:

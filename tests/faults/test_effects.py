@@ -175,6 +175,45 @@ def test_entries_that_fail_by_themselves_keep_their_place(faults, sqs, queue):
     ]
 
 
+@pytest.mark.parametrize(
+    ("entries", "code"),
+    [
+        ([{"Id": "a", "MessageBody": "?"}] * 2, "BatchEntryIdsNotDistinct"),
+        ([{"Id": f"{n}", "MessageBody": "?"} for n in range(11)], "TooManyEntriesInBatchRequest"),
+        ([{"Id": name, "MessageBody": "?" * 600_000} for name in "ab"], "BatchRequestTooLong"),
+    ],
+)
+def test_a_batch_that_is_wrong_as_a_whole_is_refused_all_the_same(
+    faults, sqs, queue, entries, code
+):
+    faults.add(fail_entries=["a", "0"])
+    with pytest.raises(ClientError) as refused:
+        sqs.send_message_batch(QueueUrl=queue.url, Entries=entries)
+    assert code_of(refused) == f"AWS.SimpleQueueService.{code}"
+    queue.assert_nothing_sent()
+
+
+def test_entries_of_a_batch_of_visibilities_fail(faults, sqs, queue):
+    for body in "ab":
+        queue.send(body)
+    messages = sqs.receive_message(QueueUrl=queue.url, MaxNumberOfMessages=2)["Messages"]
+    faults.add(action="ChangeMessageVisibilityBatch", fail_entries=["a"])
+    answer = sqs.change_message_visibility_batch(
+        QueueUrl=queue.url,
+        Entries=[
+            {
+                "Id": message["Body"],
+                "ReceiptHandle": message["ReceiptHandle"],
+                "VisibilityTimeout": 0,
+            }
+            for message in messages
+        ],
+    )
+    assert [entry["Id"] for entry in answer["Failed"]] == ["a"]
+    queue.assert_in_flight(body="a")
+    assert queue.message(body="b").state == "visible"
+
+
 def test_the_entries_that_failed_pass_when_they_are_sent_again(faults, sqs, queue):
     fault = faults.add(fail_entries=["b"], times=1)
     failed = sqs.send_message_batch(QueueUrl=queue.url, Entries=BATCH)["Failed"]
