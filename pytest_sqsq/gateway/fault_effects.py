@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol
 from pytest_sqsq import errors
 from pytest_sqsq.actions.attributes import READ_ONLY
 from pytest_sqsq.errors import CORAL, InternalFailure, ServiceUnavailable, SqsError
-from pytest_sqsq.gateway.fault_turns import checked_span, span_text
+from pytest_sqsq.gateway.fault_turns import checked_span, listed, span_text
 from pytest_sqsq.models import QueueKey
 
 if TYPE_CHECKING:
@@ -172,7 +172,7 @@ def make_effect(
         "status": status,
         "latency": latency,
         "drop_connection": drop_connection,
-        "truncate": truncate or None,
+        "truncate": _checked_flag("truncate", truncate) or None,
         "fail_entries": fail_entries,
     }
     names = [name for name, value in given.items() if value is not None]
@@ -205,8 +205,9 @@ def error_kind(name: object) -> type[SqsError]:
     kind = kinds.get(name) if isinstance(name, str) else None
     if kind is None:
         close = difflib.get_close_matches(str(name), kinds, n=1)
-        hint = f"; did you mean {close[0]!r}?" if close else ""
-        raise ValueError(f"unknown error {name!r}{hint}")
+        shapes = sorted({each.shape for each in kinds.values()})
+        hint = f"did you mean {close[0]!r}?" if close else f"there are {', '.join(shapes)}"
+        raise ValueError(f"unknown error {name!r}; {hint}")
     return kind
 
 
@@ -249,6 +250,12 @@ def _status_kind(status: object) -> type[SqsError]:
     return type(name, (SqsError,), members)
 
 
+def _checked_flag(name: str, value: object) -> bool:
+    if value is True or value is False:
+        return value
+    raise ValueError(f"{name} must be True or False, not {value!r}")
+
+
 def _checked_moment(moment: object) -> Literal["before", "after"]:
     if moment == "before":
         return "before"
@@ -258,7 +265,7 @@ def _checked_moment(moment: object) -> Literal["before", "after"]:
 
 
 def checked_entry_ids(entry_ids: Any) -> tuple[str, ...]:
-    ids = () if isinstance(entry_ids, str) else tuple(entry_ids)
+    ids = listed(entry_ids)
     if not ids or not all(isinstance(each, str) and each for each in ids):
         raise ValueError(f"fail_entries must be the ids of some entries, not {entry_ids!r}")
     return ids

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from datetime import timedelta
 from types import TracebackType
 from typing import Any, Protocol, Self
@@ -160,6 +160,11 @@ def span_text(milliseconds: int) -> str:
     )
 
 
+def listed(value: object) -> tuple[Any, ...]:
+    """What is in a collection; nothing in what is none, such as a text."""
+    return () if isinstance(value, str) or not isinstance(value, Iterable) else tuple(value)
+
+
 def _checked_count(name: str, value: object, least: int) -> int:
     if type(value) is not int or value < least:
         raise ValueError(f"{name} must be a whole number of at least {least}, not {value!r}")
@@ -185,8 +190,8 @@ def _checked_after(after: object) -> tuple[int, int]:
 
 
 def _checked_sequence(sequence: Any) -> Sequence[str]:
-    words = (sequence,) if isinstance(sequence, str) else tuple(sequence)
-    if isinstance(sequence, str) or not set(words) <= {"fail", "pass"} or "fail" not in words:
+    words = listed(sequence)
+    if "fail" not in words or not all(word in ("fail", "pass") for word in words):
         raise ValueError(
             f'sequence must be made of "fail" and "pass" and contain a "fail", not {sequence!r}'
         )

@@ -184,7 +184,11 @@ def test_many_threads_share_a_fault_exactly(server, queue, beside):
             {"error": "RequestThrotled"},
             "unknown error 'RequestThrotled'; did you mean 'RequestThrottled'[?]",
         ),
-        ({"error": 503}, "unknown error 503"),
+        ({"error": 503}, "unknown error 503; there are AccessDeniedException, BatchEntryIdsNot"),
+        ({"truncate": "yes"}, "truncate must be True or False, not 'yes'"),
+        ({"fail_entries": 5}, "fail_entries must be the ids of some entries, not 5"),
+        ({"error": ERROR, "sequence": 5}, 'contain a "fail", not 5'),
+        ({"error": ERROR, "sequence": [["fail"]]}, 'contain a "fail", not'),
         (
             {"error": ERROR, "action": "SendMesage"},
             "unknown action 'SendMesage'; did you mean 'SendMessage'[?]",
