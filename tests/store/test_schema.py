@@ -130,6 +130,18 @@ def test_each_change_is_one_transaction(world, client) -> None:
     assert writes(client) == before + 4
 
 
+def test_a_batch_is_one_command_for_all_its_messages(shared_redis, make_world) -> None:
+    client = shared_redis.client
+    client.flushall()
+    world = make_world(make_store(shared_redis.url))
+    queue = world.queue()
+    client.config_resetstat()
+    world.send(queue, *"abcdefghij")
+    world.delete(queue, *world.receive(queue))
+    stats = client.info("commandstats")
+    assert [stats[f"cmdstat_{name}"]["calls"] for name in ("hset", "hdel")] == [2, 1]
+
+
 def test_a_receive_writes_count_handle_and_deadline(world, client) -> None:
     queue = world.queue("orders.fifo", visibility_timeout=30)
     world.send(queue, "a")
