@@ -104,6 +104,28 @@ def test_the_code_of_the_page_runs(page: Path, pytester: pytest.Pytester) -> Non
     assert result.ret == (pytest.ExitCode.OK if has_tests else pytest.ExitCode.NO_TESTS_COLLECTED)
 
 
+def without_chance(text: str) -> str:
+    """A report without what differs from run to run: instants, ids, ports, the width."""
+    instant = r"\d{4}-\d\d-\d\dT[\d:.]+Z"
+    message_id = r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}"
+    port = r"(?<=127\.0\.0\.1:)\d+"
+    return re.sub(f"{instant}|{message_id}|{port}|-{{5,}}", "…", text)
+
+
+def test_the_tutorial_shows_the_report_of_a_failed_test(pytester: pytest.Pytester) -> None:
+    page = ROOT / "docs" / "tutorial.md"
+    for block in runnable(page):
+        content = block.content.replace("max_receive_count=3", "max_receive_count=4")
+        (pytester.path / block.file_name).write_text(content, encoding="utf-8")
+
+    result = pytester.runpytest_subprocess("test_dead_letter.py", "-p", "no:cacheprovider")
+
+    shown = [block.content for block in blocks(page) if block.language == "text"]
+    assert len(shown) == 2
+    for text in shown:
+        assert without_chance(text) in without_chance(f"{result.stdout}\n")
+
+
 @pytest.mark.parametrize("page", PAGES, ids=name_of)
 def test_every_block_says_what_it_is(page: Path) -> None:
     known = READ_ONLY | {"python", "toml", "ini"}
