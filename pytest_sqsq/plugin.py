@@ -21,6 +21,7 @@ from pytest_sqsq.configuration import (
     refuse,
     share_seed,
 )
+from pytest_sqsq.fixture_order import arrange, emptying_fixture, uses_server
 from pytest_sqsq.options import plugin_options
 from pytest_sqsq.whole_run import Run
 
@@ -103,30 +104,14 @@ def pytest_collection_modifyitems(
     # Last of all, so that the markers count that others add here.
     try:
         for item in items:
-            _prepare(item)
+            marked = item.get_closest_marker("sqsq") is not None
+            if marked and _options_of(item)["block_aws"]:
+                config.stash[_RUN].install_guard()
+            if uses_server(item):
+                arrange(item, _options_of(item))
     except pytest.UsageError as error:
         refuse(config, error)
     return result
-
-
-def _prepare(item: pytest.Item) -> None:
-    if item.get_closest_marker("sqsq") is not None and _options_of(item)["block_aws"]:
-        item.config.stash[_RUN].install_guard()
-    names: list[str] | None = getattr(item, "fixturenames", None)
-    if names is not None and not _SHARED_FIXTURES.isdisjoint(names):
-        # What empties the server at the end of a class or module is set up before anything
-        # that might use the server there, so that it comes last at the end.
-        emptying = _emptying(_options_of(item))
-        if emptying is not None:
-            names.insert(0, emptying)
-        if "sqsq_server" not in names:
-            names.append("sqsq_server")
-
-
-def _emptying(options: PluginOptions) -> str | None:
-    """The fixture that empties the server, where that is not done at the end of each test."""
-    reset = options["reset"]
-    return None if reset in ("test", "never") else f"_sqsq_end_of_{reset}"
 
 
 @pytest.hookimpl(optionalhook=True)
@@ -180,29 +165,38 @@ def _section(server: SqsServer) -> tuple[str, str]:
 
 
 @pytest.fixture
-def sqsq_server(request: pytest.FixtureRequest) -> Iterator[SqsServer]:
+def _sqsq_environment(request: pytest.FixtureRequest) -> Iterator[None]:
+    from pytest_sqsq.shared import surroundings
+
+    with surroundings(request.config.stash[_RUN].shared, _options_of(request.node)):
+        yield
+
+
+@pytest.fixture
+def sqsq_server(
+    request: pytest.FixtureRequest,
+    _sqsq_environment: None,
+) -> Iterator[SqsServer]:
     """The SQS server of the run, empty at the start of the test."""
     from pytest_sqsq.making import look_for_failures
-    from pytest_sqsq.shared import surroundings
 
     __tracebackhide__ = True
     node: pytest.Item = request.node
     options = _options_of(node)
     run = node.config.stash[_RUN]
     failures = run.failures
-    emptying = _emptying(options)
+    emptying = emptying_fixture(options)
     if emptying is not None:
         request.getfixturevalue(emptying)  # not there yet where this is asked for while it runs
     server = run.shared.lend(options)
     node.stash.setdefault(_SERVERS, []).append(server)
-    with surroundings(server, options):
-        yield server
-        try:
-            look_for_failures(server, options)
-        finally:
-            node.stash[_SERVERS].clear()  # nodes outlive their tests
-            if options["reset"] == "test":
-                run.shared.empty(options, failed=run.failures > failures)
+    yield server
+    try:
+        look_for_failures(server, options)
+    finally:
+        node.stash[_SERVERS].clear()  # nodes outlive their tests
+        if options["reset"] == "test":
+            run.shared.empty(options, failed=run.failures > failures)
 
 
 @pytest.fixture
@@ -329,13 +323,6 @@ def sqsq_server_factory(request: pytest.FixtureRequest) -> Iterator[MakeServer]:
 def sqs_server_factory(sqsq_server_factory: MakeServer) -> MakeServer:
     """Makes started servers of their own, which are stopped at the end of the session."""
     return sqsq_server_factory
-
-
-_SHARED_FIXTURES = frozenset(
-    f"{prefix}_{what}"
-    for prefix in ("sqs", "sqsq")
-    for what in ("server", "client", "resource", "queue", "fifo_queue", "endpoint")
-)
 
 
 def _emptied_afterwards(request: pytest.FixtureRequest) -> Iterator[None]:

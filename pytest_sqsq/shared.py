@@ -8,7 +8,7 @@ import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from selectors import EVENT_READ, DefaultSelector
-from threading import RLock, Thread, current_thread
+from threading import Event, RLock, Thread
 from typing import TYPE_CHECKING, Any, cast
 
 from pytest_sqsq.environment import Endpoint, apply, endpoint_variables, url_of, variables
@@ -32,14 +32,24 @@ class SharedServer:
         self._server: SqsServer | None = None
         self._early: EarlyPort | None = None
 
-    def listen_early(self) -> str:
-        """Listen without loading a server, which is started for the first client; the URL.
+    @property
+    def url(self) -> str:
+        """Where it listens, from now on, if not before; a server is started for the first client.
 
         Raises ``ServerStartError``.
         """
-        host = self.options["host"]
-        self._early = EarlyPort(host, self.options["port"], lambda: self._started(self.options))
-        return url_of(host, self._early.port.number)
+        with self._lock:
+            if self._server is not None:
+                return self._server.url
+            host = self.options["host"]
+            if self._early is None:
+                self._early = EarlyPort(host, self.options["port"], self._serve_first_client)
+            return url_of(host, self._early.port.number)
+
+    def _serve_first_client(self) -> None:
+        with self._lock:
+            if self._early is not None:  # neither started nor stopped meanwhile
+                self._started(self.options)
 
     @property
     def running(self) -> SqsServer | None:
@@ -123,22 +133,22 @@ class EarlyPort:
         self.port = Port(host, port)
         self._on_client = on_client
         self._waker, self._wakee = socket.socketpair()
-        self._thread = Thread(target=self._wait, name="sqsq-early", daemon=True)
-        self._thread.start()
+        self._waited = Event()
+        Thread(target=self._wait, name="sqsq-early", daemon=True).start()
 
     def _wait(self) -> None:
         with DefaultSelector() as selector:
             selector.register(self.port.listener, EVENT_READ)
             selector.register(self._wakee, EVENT_READ)
             ready = [key.fileobj for key, _ in selector.select()]
+        self._waited.set()
         if self._wakee not in ready:
             self._on_client()
 
     def hand_over(self) -> Port:
         """The port, still listening; nobody waits for a client any more."""
         self._waker.send(b"\0")
-        if current_thread() is not self._thread:
-            self._thread.join()
+        self._waited.wait()
         self._waker.close()
         self._wakee.close()
         return self.port
@@ -164,14 +174,13 @@ def in_namespace(options: Mapping[str, Any], part: str = "") -> dict[str, Any]:
 
 
 @contextmanager
-def surroundings(server: SqsServer, options: PluginOptions) -> Iterator[None]:
+def surroundings(shared: SharedServer, options: PluginOptions) -> Iterator[None]:
     """The environment of a test, put back afterwards; boto3's default session is set aside."""
-    region = options["region"]
     match options["environment"]:
         case "test":
-            undo = apply(variables(server.url, region))
+            undo = apply(variables(shared.url, options["region"]))
         case "endpoint":
-            undo = apply(endpoint_variables(server.url))
+            undo = apply(endpoint_variables(shared.url))
         case _:
             yield
             return

@@ -41,7 +41,7 @@ class Run:
         from pytest_sqsq.errors import ServerStartError
 
         try:
-            url = self.shared.listen_early()
+            url = self.shared.url
         except ServerStartError as error:
             raise pytest.UsageError(f"sqsq: {error}") from None
         self._undo = apply(variables(url, self.options["region"]))

@@ -44,6 +44,7 @@ PARTS = {
     "life": "server",
     "scheduler": "server",
     "stack": "server",
+    "fixture_order": "plugin",
     "guard": "plugin",
     "making": "plugin",
     "shared": "plugin",

@@ -1,10 +1,13 @@
 from __future__ import annotations
 
 import os
+import socket
+from threading import Event
 
 import pytest
 
 from pytest_sqsq import SqsServer
+from pytest_sqsq.shared import EarlyPort
 
 VARIABLES = """
     import os
@@ -182,6 +185,58 @@ def test_session_loads_nothing_until_somebody_connects(pytester, monkeypatch) ->
     )
     result = pytester.runpytest_subprocess("-p", "pytest_sqsq.plugin", "--sqsq-environment=session")
     result.assert_outcomes(passed=1)
+
+
+def test_an_early_port_is_handed_over_while_its_first_client_is_dealt_with() -> None:
+    dealing, handed_over, dealt_with = Event(), Event(), Event()
+
+    def deal() -> None:
+        dealing.set()
+        if handed_over.wait(10):
+            dealt_with.set()
+
+    early = EarlyPort("127.0.0.1", 0, deal)
+    with socket.create_connection(("127.0.0.1", early.port.number)):
+        assert dealing.wait(10)
+        port = early.hand_over()
+        handed_over.set()
+        assert dealt_with.wait(10)
+    port.release()
+
+
+def test_what_a_test_changes_by_a_fixture_of_before_is_undone_to_what_was_mine(run) -> None:
+    result = run(
+        """
+        import os
+        from unittest import mock
+
+        import pytest
+        from variables import seen
+
+        before = seen()
+
+        @pytest.fixture
+        def patch():
+            patchers = []
+            yield patchers.append
+            for patcher in patchers:
+                patcher.stop()
+
+        def test_with_monkeypatch(monkeypatch, sqs_server):
+            monkeypatch.setenv("AWS_REGION", "eu-west-1")
+            monkeypatch.delenv("AWS_ENDPOINT_URL_SQS")
+
+        def test_with_a_whole_dictionary(patch, sqs_server):
+            patcher = mock.patch.dict(os.environ, AWS_REGION="eu-west-1")
+            patcher.start()
+            patch(patcher)
+
+        def test_without():
+            assert seen() == before
+        """,
+        variables=VARIABLES,
+    )
+    result.assert_outcomes(passed=3)
 
 
 def test_session_fixtures_of_an_application_get_the_endpoint(run) -> None:
