@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Protocol, cast
 from urllib.parse import urlsplit
@@ -29,10 +30,14 @@ def attach(client: BaseClient, application: Application, gate: RequestGate) -> N
 
     Signing, parsing, retries and events stay botocore's own.  An answer that is to be left out
     raises ``botocore.exceptions.ConnectionClosedError``, as it would over a socket; so does one
-    that is to be broken off and has no body.
+    that is to be broken off and has no body.  In a forked child the requests go to the server of
+    the parent, over a socket: the child has but a copy of it.
     """
+    home = os.getpid()
 
-    def answer(request: AWSPreparedRequest, **_: Any) -> AWSResponse:
+    def answer(request: AWSPreparedRequest, **_: Any) -> AWSResponse | None:
+        if os.getpid() != home:
+            return None
         with gate.request(f"a direct request to {request.url}"):
             response = application.handle(_request_of(request))
         body = response.body

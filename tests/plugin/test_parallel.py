@@ -53,13 +53,19 @@ def run_apart(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch):
 
 
 @pytest.mark.parametrize("environment", ["test", "session"])
-@pytest.mark.parametrize("dist", ["load", "loadscope", "loadfile", "worksteal"])
+@pytest.mark.parametrize("dist", ["load", "loadscope", "loadfile", "loadgroup", "worksteal"])
 def test_each_worker_has_a_server_of_its_own(pytester, run_apart, dist, environment) -> None:
     pytester.makepyfile(test_one=SUITE, test_two=SUITE)
     result = run_apart(
         *("-p", "xdist.plugin", "-n", "2", "--dist", dist),
         *("--sqsq-reset", "test", "--sqsq-environment", environment, "--sqsq-strict"),
     )
+    result.assert_outcomes(passed=20)
+
+
+def test_each_of_several_workers_may_run_all_tests(pytester, run_apart) -> None:
+    pytester.makepyfile(test_one=SUITE)
+    result = run_apart(*("-p", "xdist.plugin", "--dist", "each", "--tx", "2*popen"))
     result.assert_outcomes(passed=20)
 
 
@@ -143,6 +149,34 @@ def test_a_forked_child_may_use_the_server_and_does_not_hold_its_port(
     finally:
         for child in children:
             os.kill(child, 9)
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs os.fork")
+def test_a_direct_client_in_a_forked_child_reaches_the_server_of_its_parent(
+    pytester, run_apart
+) -> None:
+    pytester.makepyfile(
+        """
+        import os
+        import warnings
+
+        def test_it(sqs_server, sqs_client, sqs_queue):
+            sqs_client.list_queues()
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", DeprecationWarning)
+                child = os.fork()
+            if child == 0:
+                try:
+                    sqs_client.send_message(QueueUrl=sqs_queue.url, MessageBody="from the child")
+                finally:
+                    os._exit(0)
+            os.waitpid(child, 0)
+            sqs_queue.assert_contains(body="from the child")
+            records = sqs_server.requests
+            assert [record.transport for record in records] == ["direct", "http"]
+        """
+    )
+    run_apart("--sqsq-transport=direct").assert_outcomes(passed=1)
 
 
 def test_a_teardown_that_fails_leaves_an_empty_server_to_the_next_test(run) -> None:
