@@ -44,11 +44,11 @@ def _ini_type(option: Option) -> Any:
     return "string"
 
 
-def given_options(config: pytest.Config) -> dict[str, Any]:
+def given_options(config: pytest.Config, command_line: argparse.Namespace) -> dict[str, Any]:
     """The options that the configuration and the command line give, the latter winning."""
     given = {}
     for name, option in PLUGIN_OPTIONS.items():
-        value = config.getoption(f"sqsq_{name}")
+        value = getattr(command_line, f"sqsq_{name}")
         if value is None:
             value = _configured(config, name, option)
         if value is not None:

@@ -6,8 +6,9 @@ run with a server needs.  Loading it takes the reading of real time that all clo
 
 from __future__ import annotations
 
+import argparse
 from collections.abc import Generator, Iterator
-from contextlib import closing
+from contextlib import closing, suppress
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -55,12 +56,24 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     add_options(parser)
 
 
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_load_initial_conftests(
+    early_config: pytest.Config,
+) -> Generator[None, object, object]:
+    # What conftest files import may make clients, and so may settings that other plugins load.
+    with suppress(pytest.UsageError):  # told when the run is configured
+        run = _run_with(early_config, early_config.known_args_namespace)
+        if run.options["environment"] == "session":
+            run.enter_session()
+    return (yield)
+
+
 def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", MARKER)
-    run = config.stash[_RUN] = Run(given_options(config))
-    if run.options["block_aws"]:
-        run.install_guard()
-    if run.options["environment"] == "session" and not _only_distributes(config):
+    run = _run_with(config, config.option)
+    if _only_distributes(config):
+        run.leave_session()
+    elif run.options["environment"] == "session":
         try:
             run.enter_session()
         except pytest.UsageError as error:
@@ -68,6 +81,20 @@ def pytest_configure(config: pytest.Config) -> None:
             if not hasattr(config, "workeroutput"):
                 raise
             run.refused = error
+
+
+def _run_with(config: pytest.Config, command_line: argparse.Namespace) -> Run:
+    """The run, with the options as they are now; it ends when pytest lets go of ``config``."""
+    given = given_options(config, command_line)
+    run = config.stash.get(_RUN, None)
+    if run is None:
+        run = config.stash[_RUN] = Run(given)
+        config.add_cleanup(run.close)
+    else:
+        run.give(given)
+    if run.options["block_aws"]:
+        run.install_guard()
+    return run
 
 
 def pytest_collection(session: pytest.Session) -> None:
@@ -83,12 +110,6 @@ def _only_distributes(config: pytest.Config) -> bool:
         and not config.getoption("collectonly", False)
         and not hasattr(config, "workerinput")
     )
-
-
-def pytest_unconfigure(config: pytest.Config) -> None:
-    run = config.stash.get(_RUN, None)
-    if run is not None:
-        run.close()
 
 
 def pytest_report_header(config: pytest.Config) -> str | None:

@@ -18,14 +18,20 @@ class Run:
     """One test run: the options given for all of it, and its server."""
 
     def __init__(self, given: Mapping[str, Any]) -> None:
-        self.given = given
-        self.options = plugin_options(given)
+        self._shared: SharedServer | None = None
+        self._undo: Mapping[str, str | None] = {}
+        self.give(given)
         self.guard: Guard | None = None
         self.refused: pytest.UsageError | None = None  # why it cannot begin
         self.failures = 0  # tests that did not come to their end
         self.made = 0  # servers that tests have made for themselves
-        self._shared: SharedServer | None = None
-        self._undo: Mapping[str, str | None] = {}
+
+    def give(self, given: Mapping[str, Any]) -> None:
+        """Take these options; what listens already goes on to do so."""
+        self.given = given
+        self.options = plugin_options(given)
+        if self._shared is not None:
+            self._shared.options = self.options
 
     @property
     def shared(self) -> SharedServer:
@@ -36,7 +42,9 @@ class Run:
         return self._shared
 
     def enter_session(self) -> None:
-        """Set the environment before anything is collected, and listen there."""
+        """Set the environment before anything is collected, and listen there, if not yet so."""
+        if self._undo:
+            return
         from pytest_sqsq.environment import apply, variables
         from pytest_sqsq.errors import ServerStartError
 
@@ -45,6 +53,16 @@ class Run:
         except ServerStartError as error:
             raise pytest.UsageError(f"sqsq: {error}") from None
         self._undo = apply(variables(url, self.options["region"]))
+
+    def leave_session(self) -> None:
+        """Put the environment back, and stop listening."""
+        if self._undo:
+            from pytest_sqsq.environment import apply
+
+            apply(self._undo)
+            self._undo = {}
+        if self._shared is not None:
+            self._shared.stop()
 
     def install_guard(self) -> None:
         """Be ready to keep requests from AWS, in tests or altogether."""
@@ -57,9 +75,4 @@ class Run:
     def close(self) -> None:
         if self.guard is not None:
             self.guard.remove()
-        if self._undo:
-            from pytest_sqsq.environment import apply
-
-            apply(self._undo)
-        if self._shared is not None:
-            self._shared.stop()
+        self.leave_session()

@@ -144,6 +144,67 @@ def test_session_is_set_before_collection_and_answers_clients_made_at_import(run
     assert os.environ["AWS_PROFILE"] == "mine"
 
 
+EARLY = """
+    import boto3
+
+    client = boto3.client("sqs")
+    url = client.create_queue(QueueName="orders")["QueueUrl"]
+    """
+MEETS_THE_EARLY_CLIENT = """
+    from early import client, url
+
+    def test_it(sqs_server):
+        sqs_server.create_queue("orders")
+        client.send_message(QueueUrl=url, MessageBody="hello")
+        sqs_server.queue("orders").assert_contains(body="hello")
+    """
+
+
+@pytest.mark.parametrize("arguments", [[], ["-p", "xdist.plugin", "-n", "1"]])
+def test_session_answers_clients_that_a_conftest_file_imports(run, arguments) -> None:
+    with SqsServer() as server:
+        port = server.port
+    result = run(
+        MEETS_THE_EARLY_CLIENT,
+        *("--sqsq-environment=session", f"--sqsq-port={port}", *arguments),
+        early=EARLY,
+        conftest="import early",
+    )
+    result.assert_outcomes(passed=1)
+    assert "AWS_ENDPOINT_URL_SQS" not in os.environ
+
+
+def test_session_answers_clients_of_settings_that_another_plugin_loads_first(run, pytester) -> None:
+    pytester.syspathinsert()
+    result = run(
+        MEETS_THE_EARLY_CLIENT,
+        *("--sqsq-environment=session", "-p", "settings"),
+        early=EARLY,
+        settings="""
+            import pytest
+
+            @pytest.hookimpl(tryfirst=True)
+            def pytest_load_initial_conftests():
+                import early
+            """,
+    )
+    result.assert_outcomes(passed=1)
+
+
+def test_what_session_sets_is_put_back_where_a_conftest_file_fails(run) -> None:
+    result = run(
+        "def test_it(): pass",
+        "--sqsq-environment=session",
+        conftest="""
+            import os
+            raise RuntimeError(os.environ["AWS_ENDPOINT_URL_SQS"])
+            """,
+    )
+    result.stderr.fnmatch_lines(["*RuntimeError: http://127.0.0.1:*"])
+    assert "AWS_ENDPOINT_URL_SQS" not in os.environ
+    assert os.environ["AWS_PROFILE"] == "mine"
+
+
 def test_session_is_set_for_a_parallel_run_that_only_collects(run) -> None:
     result = run(
         """
