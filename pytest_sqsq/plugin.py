@@ -9,7 +9,7 @@ from __future__ import annotations
 import argparse
 from collections.abc import Generator, Iterator
 from contextlib import closing, suppress
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import pytest
 
@@ -346,24 +346,20 @@ def sqs_server_factory(sqsq_server_factory: MakeServer) -> MakeServer:
     return sqsq_server_factory
 
 
-def _emptied_afterwards(request: pytest.FixtureRequest) -> Iterator[None]:
-    __tracebackhide__ = True
-    run = request.config.stash[_RUN]
-    failures = run.failures
-    yield
-    run.shared.empty(run.options, failed=run.failures > failures)
+def _end_of(scope: Literal["class", "module", "session"]) -> object:
+    """A fixture that empties the server at the end of a scope."""
+
+    @pytest.fixture(scope=scope, name=f"_sqsq_end_of_{scope}")
+    def emptied(request: pytest.FixtureRequest) -> Iterator[None]:
+        __tracebackhide__ = True
+        run = request.config.stash[_RUN]
+        failures = run.failures
+        yield
+        run.shared.empty(run.shared.latest, failed=run.failures > failures)
+
+    return emptied
 
 
-@pytest.fixture(scope="class")
-def _sqsq_end_of_class(request: pytest.FixtureRequest) -> Iterator[None]:
-    yield from _emptied_afterwards(request)
-
-
-@pytest.fixture(scope="module")
-def _sqsq_end_of_module(request: pytest.FixtureRequest) -> Iterator[None]:
-    yield from _emptied_afterwards(request)
-
-
-@pytest.fixture(scope="session")
-def _sqsq_end_of_session(request: pytest.FixtureRequest) -> Iterator[None]:
-    yield from _emptied_afterwards(request)
+_end_of_class = _end_of("class")
+_end_of_module = _end_of("module")
+_end_of_session = _end_of("session")

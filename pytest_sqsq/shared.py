@@ -23,11 +23,11 @@ if TYPE_CHECKING:
 class SharedServer:
     """Starts the run's server on first use, and gives it to each test with that test's options.
 
-    ``options`` are those of the whole run.
+    ``options`` are those of the whole run, ``latest`` those of the test that used it last.
     """
 
     def __init__(self, options: PluginOptions) -> None:
-        self.options = options
+        self.options = self.latest = options
         self._lock = RLock()
         self._server: SqsServer | None = None
         self._early: EarlyPort | None = None
@@ -72,6 +72,7 @@ class SharedServer:
         if any(server.options[name] != value for name, value in wanted.items()):  # type: ignore[literal-required]
             server.configure(**cast("ServerOptions", wanted))
         server.timeout_factor = options["timeout_factor"]
+        self.latest = options
         return server
 
     def _started(self, options: PluginOptions) -> SqsServer:

@@ -291,6 +291,22 @@ def test_strict_looks_when_the_server_is_emptied(run) -> None:
     result.stdout.fnmatch_lines(["E *expected no message in flight; there is 1"])
 
 
+def test_a_marker_makes_a_module_strict_that_is_emptied_at_its_end(run) -> None:
+    result = run(
+        """
+        import pytest
+
+        pytestmark = pytest.mark.sqsq(reset="module", strict=True)
+
+        def test_receiving(sqs_server):
+            sqs_server.create_queue("orders").send("hello")
+            sqs_server.queue("orders").receive()
+        """
+    )
+    result.assert_outcomes(passed=1, errors=1)
+    result.stdout.fnmatch_lines(["E *expected no message in flight; there is 1"])
+
+
 def test_a_report_names_the_queue_urls_that_led_nowhere(run) -> None:
     result = run(ASTRAY + "\n        raise ZeroDivisionError")
 
