@@ -138,17 +138,23 @@ def test_markers_allow_and_forbid(run) -> None:
     allowed.assert_outcomes(passed=3)
 
 
-def test_a_request_while_tests_are_collected_is_blocked(run) -> None:
-    result = run(
-        """
-        import boto3
+TOO_EARLY = """
+    import boto3
 
-        boto3.client(
-            "sqs", region_name="us-east-1", aws_access_key_id="x", aws_secret_access_key="x"
-        ).list_queues()
-        """,
-        BLOCK,
-    )
+    boto3.client(
+        "sqs", region_name="us-east-1", aws_access_key_id="x", aws_secret_access_key="x"
+    ).list_queues()
+    """
+
+
+def test_a_request_while_conftest_files_are_read_is_blocked(run) -> None:
+    result = run("def test_it(): pass", BLOCK, conftest=TOO_EARLY)
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    result.stderr.fnmatch_lines(["E *AwsBlocked: sqs ListQueues would have reached AWS at *"])
+
+
+def test_a_request_while_tests_are_collected_is_blocked(run) -> None:
+    result = run(TOO_EARLY, BLOCK)
     result.assert_outcomes(errors=1)
     result.stdout.fnmatch_lines(["E *AwsBlocked: sqs ListQueues would have reached AWS at *"])
 
