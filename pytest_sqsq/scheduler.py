@@ -61,16 +61,13 @@ class Scheduler:
             self._called = True
             self._condition.notify()
 
-    def due_moved(self) -> None:
-        """Have the thread look again if it would sleep beyond what is due now.
+    def due_moved(self, due_ms: int) -> None:
+        """Have the thread look again if it would sleep beyond what is due at ``due_ms``.
 
         Called on the hot path: a consumer that receives and deletes moves the earliest due
         instant with each message, and must not wake this thread as often.
         """
-        if self._wakes_at_ms == -math.inf:
-            return
-        due = self._current().clock.next_due_ms
-        if due is not None and due < self._wakes_at_ms:
+        if due_ms < self._wakes_at_ms:
             self.wake()
 
     def _run(self) -> None:

@@ -44,7 +44,7 @@ class Stack:
         self,
         options: ServerOptions,
         gate: RequestGate,
-        on_due_moved: Callable[[], None],
+        on_due_moved: Callable[[int], None],
         on_clock_changed: Callable[[], None],
         *,
         creator: Creator = "server",

@@ -17,8 +17,8 @@ class DueHeap:
     """Queues by the instant at which something is due in them, and parked polls by their end.
 
     A queue publishes its ``next_due_ms``; an entry counts while it still says the same.
-    ``on_earlier`` is called, outside the lock, when the earliest instant of all has moved
-    earlier.  The lock is a leaf.
+    ``on_earlier`` is called, outside the lock, with an instant that may be earlier than all
+    before.  The lock is a leaf.
     """
 
     def __init__(self) -> None:
@@ -26,7 +26,7 @@ class DueHeap:
         self._queues: list[tuple[int, int, Queue]] = []
         self._polls: list[tuple[int, int, Waiter]] = []
         self._count = 0
-        self.on_earlier: Callable[[], None] | None = None
+        self.on_earlier: Callable[[int], None] | None = None
 
     def publish(self, queue: Queue) -> None:
         """Work out what is next in a queue and tell it; under the queue's lock.  O(log queues)."""
@@ -46,7 +46,7 @@ class DueHeap:
             if len(self._queues) > STALE_ALLOWANCE and self._count % STALE_ALLOWANCE == 0:
                 self._drop_stale()
         if earliest and self.on_earlier is not None:
-            self.on_earlier()
+            self.on_earlier(due_ms)
 
     def park(self, waiter: Waiter) -> None:
         """Note the end of a poll."""
@@ -58,7 +58,7 @@ class DueHeap:
                 heapify(self._polls)
             earliest = self._polls[0][2] is waiter
         if earliest and self.on_earlier is not None:
-            self.on_earlier()
+            self.on_earlier(waiter.deadline_ms)
 
     def next_message_ms(self) -> int | None:
         """The earliest instant at which something is due in a queue."""

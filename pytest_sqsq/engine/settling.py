@@ -94,7 +94,7 @@ class Settler:
                 (task.next_step_ms for task in self.tasks.running()), default=NEVER_MS
             )
         if self.next_task_ms != NEVER_MS and self._due.on_earlier is not None:
-            self._due.on_earlier()
+            self._due.on_earlier(self.next_task_ms)
 
     def _run(self, instant_ms: int, queues: Sequence[Queue]) -> None:
         touched = {queue.key: queue for queue in queues}
