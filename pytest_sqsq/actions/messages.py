@@ -48,7 +48,8 @@ SYSTEM_ATTRIBUTE_NAMES = frozenset(
 )
 
 #: The model types AttributeNames with the names of queue attributes; those choose nothing.
-_ACCEPTED_NAMES = SYSTEM_ATTRIBUTE_NAMES | QUEUE_ATTRIBUTE_NAMES
+#: Celery's transport asks for ``ALL``.
+_ACCEPTED_NAMES = SYSTEM_ATTRIBUTE_NAMES | QUEUE_ATTRIBUTE_NAMES | {"ALL"}
 
 
 def send_message(context: ActionContext, parameters: Parameters) -> Result:
@@ -89,7 +90,7 @@ def _wanted_names(parameters: Parameters) -> frozenset[str] | None:
     if not names <= _ACCEPTED_NAMES:
         unknown = next(name for name in (*(old or ()), *(new or ())) if name not in _ACCEPTED_NAMES)
         raise InvalidAttributeName.unknown(unknown)
-    return SYSTEM_ATTRIBUTE_NAMES if "All" in names else names
+    return names if names.isdisjoint({"All", "ALL"}) else SYSTEM_ATTRIBUTE_NAMES
 
 
 def _receive_request(parameters: Parameters, settings: QueueSettings) -> ReceiveRequest:

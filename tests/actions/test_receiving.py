@@ -55,6 +55,7 @@ def test_one_message_is_received_unless_more_are_asked_for(orders, asked, receiv
     [
         (["All"], STANDARD),
         (["All", "SenderId"], STANDARD),
+        (["ALL"], STANDARD),
         (["SenderId"], {"SenderId": "AIDASSYFHUBOBT7F4XT75"}),
         (["SenderId", "SequenceNumber"], {"SenderId": "AIDASSYFHUBOBT7F4XT75"}),
         (["SequenceNumber"], None),
