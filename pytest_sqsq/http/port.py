@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import socket
 from typing import Any
@@ -66,7 +67,9 @@ class Port:
 
     def _failure(self, error: Exception) -> ServerStartError:
         reason = getattr(error, "strerror", None) or str(error)
-        return ServerStartError(f"cannot listen on {self._shown}: {reason}")
+        taken = getattr(error, "errno", None) in (errno.EADDRINUSE, errno.EACCES)
+        hint = "; choose another port, or 0 for a free one" if taken else ""
+        return ServerStartError(f"cannot listen on {self._shown}: {reason}{hint}")
 
     def _listen(self) -> socket.socket:
         listener = socket.socket(self.family, socket.SOCK_STREAM)

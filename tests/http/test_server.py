@@ -53,7 +53,8 @@ def test_a_taken_port_is_an_error_that_names_address_and_reason(application, ser
     with pytest.raises(ServerStartError) as caught:
         HttpServer(application, port=server.port)
     assert str(caught.value) == (
-        f"cannot listen on 127.0.0.1:{server.port}: {os.strerror(98)}"
+        f"cannot listen on 127.0.0.1:{server.port}: {os.strerror(98)}; choose another port, or 0"
+        " for a free one"
         if os.name == "posix" and os.uname().sysname == "Linux"
         else str(caught.value)
     )
