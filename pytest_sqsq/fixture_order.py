@@ -39,7 +39,8 @@ def arrange(item: Any, options: PluginOptions) -> None:
     # another fixture is undone before.
     if _ENVIRONMENT in names:
         names.remove(_ENVIRONMENT)
-    definitions = item._fixtureinfo.name2fixturedefs  # noqa: SLF001 - pytest has no public way
+    # pytest has no public way, and items of other plugins not even this one.
+    definitions = getattr(getattr(item, "_fixtureinfo", None), "name2fixturedefs", {})
     scopes = [definitions[name][-1].scope if name in definitions else None for name in names]
     place = scopes.index("function") if "function" in scopes else names.index(_SERVER)
     names.insert(place, _ENVIRONMENT)

@@ -210,6 +210,31 @@ def test_queues_are_verified_after_each_test_if_asked_for(run) -> None:
     run(source, "--sqsq-check").assert_outcomes(passed=1, errors=1)
 
 
+def test_tests_of_other_kinds_may_name_fixtures_in_their_own_way(run, pytester) -> None:
+    pytester.makefile(".story", "once upon a time")
+    result = run(
+        "",
+        conftest="""
+        import pytest
+
+        class Story(pytest.Item):
+            fixturenames = ["sqs_server"]
+
+            def runtest(self):
+                pass
+
+        class Stories(pytest.File):
+            def collect(self):
+                yield Story.from_parent(self, name="story")
+
+        def pytest_collect_file(file_path, parent):
+            if file_path.suffix == ".story":
+                return Stories.from_parent(parent, path=file_path)
+        """,
+    )
+    result.assert_outcomes(passed=1)
+
+
 def test_a_taken_port_fails_the_tests_that_need_the_server(run) -> None:
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
