@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import warnings
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, NoReturn
 
 from pytest_sqsq.errors import LeftoverConsumerWarning, UnusedFaultWarning
 from pytest_sqsq.testing.report import busy_jumps_text
@@ -40,7 +41,12 @@ def look_back(server: SqsServer, options: PluginOptions, *, failed: bool = False
     if len(left) == 1:
         raise left[0]
     if left:
-        raise ExceptionGroup("the test has left several things behind", left)
+        _raise_together(left)
+
+
+def _raise_together(left: Sequence[Exception]) -> NoReturn:
+    # Not hidden as the callers are: pytest 8 cannot show a group without any traceback.
+    raise ExceptionGroup("the test has left several things behind", left)
 
 
 def _minded_by_strict(server: SqsServer) -> list[Exception]:
