@@ -20,13 +20,15 @@ class Group:
     from it, so that a group just served goes to the back.
     """
 
-    __slots__ = ("group_id", "head", "rank", "tail")
+    __slots__ = ("_first_hidden", "_is_first_hidden_known", "group_id", "head", "rank", "tail")
 
     def __init__(self, group_id: str, rank: int) -> None:
         self.group_id = group_id
         self.rank = rank
         self.head: Message | None = None
         self.tail: Message | None = None
+        self._first_hidden: Message | None = None
+        self._is_first_hidden_known = True
 
     def append(self, message: Message) -> None:
         message.group = self
@@ -48,6 +50,29 @@ class Group:
         else:
             after.previous_in_group = before
         message.group = message.previous_in_group = message.next_in_group = None
+        self.note_visible(message)
+
+    def note_hidden(self, message: Message) -> None:
+        """One of its messages is delayed or in flight now."""
+        first = self._first_hidden
+        if first is None or message.arrival < first.arrival:
+            self._first_hidden = message
+
+    def note_visible(self, message: Message) -> None:
+        """One of its messages is visible now, or gone."""
+        if message is self._first_hidden:
+            self._first_hidden, self._is_first_hidden_known = None, False
+
+    def first_hidden(self) -> Message | None:
+        """The earliest message that is delayed or in flight.
+
+        O(messages before it) once after it has changed, so that all messages of a long group
+        can be looked at.
+        """
+        if not self._is_first_hidden_known:
+            hidden = (message for message in self if message.state != "visible")
+            self._first_hidden, self._is_first_hidden_known = next(hidden, None), True
+        return self._first_hidden
 
     @property
     def is_ready(self) -> bool:
@@ -84,13 +109,18 @@ class FifoOrder:
         if group is None:
             group = self._groups[group_id] = Group(group_id, self._new_rank())
         group.append(message)
+        if message.state != "visible":
+            group.note_hidden(message)
         if group.head is message:
             self._offer(group)
 
     def shown(self, message: Message) -> None:
         """A message has become visible.  O(log groups)."""
         group = message.group
-        if group is not None and group.head is message:
+        if group is None:
+            return
+        group.note_visible(message)
+        if group.head is message:
             self._offer(group)
 
     def hidden(self, message: Message) -> None:
@@ -98,6 +128,8 @@ class FifoOrder:
 
     def count_in_flight(self, message: Message, change: int) -> None:
         """A message has gone in flight (1), or is in flight no more (-1)."""
+        if change > 0 and message.group is not None:
+            message.group.note_hidden(message)
 
     def left(self, message: Message, *, was_ready: bool) -> None:
         """A message has left the queue; the next of its group may be ready.  O(log groups)."""
@@ -161,12 +193,8 @@ class FifoOrder:
 
     def blocker_of(self, message: Message) -> Message | None:
         """The earliest message of its group that keeps a visible one from being delivered."""
-        for other in message.group or ():
-            if other is message:
-                return None
-            if other.state != "visible":
-                return other
-        return None
+        first = None if message.group is None else message.group.first_hidden()
+        return first if first is not None and first.arrival < message.arrival else None
 
     def clear(self) -> None:
         self._groups.clear()
@@ -183,6 +211,10 @@ class FifoOrder:
             group = self._groups[group_id]
             assert list(group) == expected, f"group {group_id!r} is not in arrival order"
             assert group.tail is expected[-1], f"group {group_id!r} has a wrong tail"
+            hidden = (message for message in expected if message.state != "visible")
+            assert group.first_hidden() is next(hidden, None), (
+                f"group {group_id!r} knows a wrong first hidden message"
+            )
             assert not group.is_ready or (group.rank, id(group)) in entries, (
                 f"group {group_id!r} is ready and not in the heap"
             )

@@ -142,19 +142,26 @@ class Queue:
         """How many more messages may be in flight."""
         return self._surroundings.in_flight_limit - self.in_flight_count
 
-    def used_up_test(self) -> Callable[[Message], bool] | None:
-        """Tells which messages may not be delivered any more; ``None`` where all may.
+    @property
+    def receive_limit(self) -> int | None:
+        """After so many receives here no message is delivered any more; ``None`` for no limit.
 
-        The redrive policy forbids it only while it names a queue that is there to move to.
+        The redrive policy sets one only while it names a queue that is there to move to.
         """
         policy = self.settings.redrive_policy
         if policy is None or not self._surroundings.target_exists(policy.dead_letter_target_arn):
             return None
-        limit = policy.max_receive_count
-        return lambda message: message.receives_here >= limit
+        return policy.max_receive_count
+
+    def used_up_test(self) -> Callable[[Message], bool] | None:
+        """Tells which messages may not be delivered any more; ``None`` where all may."""
+        limit = self.receive_limit
+        return None if limit is None else lambda message: message.receives_here >= limit
 
     def is_used_up(self, message: Message) -> bool:
         """Whether a message may not be delivered any more."""
+        if not message.receives_here:
+            return False
         test = self.used_up_test()
         return test is not None and test(message)
 

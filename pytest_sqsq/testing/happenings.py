@@ -8,9 +8,9 @@ from pytest_sqsq.errors import QueueDoesNotExist
 from pytest_sqsq.models import Event, EventKind, MessageView, QueueKey
 from pytest_sqsq.testing.failures import failure_text, happening_lines
 from pytest_sqsq.testing.failures import times as times_text
-from pytest_sqsq.testing.hints import find_hint, find_time_hint
+from pytest_sqsq.testing.hints import find_undone_hint
 from pytest_sqsq.testing.looks import Look, take_look
-from pytest_sqsq.testing.matching import Criteria
+from pytest_sqsq.testing.matching import Criteria, checked_count
 from pytest_sqsq.testing.stories import Story
 from pytest_sqsq.testing.world import World
 
@@ -31,6 +31,7 @@ def assert_happened(
     Returns the oldest of these messages, ``None`` where 0 times were asked for.
     """
     __tracebackhide__ = True
+    checked_count(times, "times")
     look = take_look(world, key, criteria)
     found = matching_stories(look, criteria, events_of)
     total = sum(len(events_of(story)) for story in found)
@@ -39,17 +40,12 @@ def assert_happened(
     expected = f"{subject} to be {what}{often}"
     if is_met(total, times, look, expected):
         return look.view_of(found[0]) if found else None
+    is_too_rare = times is None or total < times
+    hint = find_undone_hint(world, criteria, look, what, again=bool(found)) if is_too_rare else None
     if found:
-        raise AssertionError(surplus_text(expected, look, what, found, events_of))
-    hint = find_time_hint(criteria, look) if what == "received" else None
+        raise AssertionError(happened_text(expected, look, what, found, events_of, hint=hint))
     raise AssertionError(
-        failure_text(
-            expected,
-            look,
-            found="it did not happen",
-            criteria=criteria,
-            hint=hint or find_hint(world, criteria, look),
-        )
+        failure_text(expected, look, found="it did not happen", criteria=criteria, hint=hint)
     )
 
 
@@ -63,7 +59,7 @@ def assert_never(
     found = matching_stories(look, criteria, lambda story: story.of_kind(*kinds))
     if found:
         raise AssertionError(
-            surplus_text(expected, look, what, found, lambda story: story.of_kind(*kinds))
+            happened_text(expected, look, what, found, lambda story: story.of_kind(*kinds))
         )
     look.require_whole_journal(f"expected {expected} on {key.name!r}")
 
@@ -89,8 +85,14 @@ def is_met(found: int, wanted: int | None, look: Look, expected: str) -> bool:
     return found > 0 if wanted is None else found == wanted
 
 
-def surplus_text(
-    expected: str, look: Look, what: str, found: Sequence[Story], events_of: EventsOf
+def happened_text(
+    expected: str,
+    look: Look,
+    what: str,
+    found: Sequence[Story],
+    events_of: EventsOf,
+    *,
+    hint: str | None = None,
 ) -> str:
     """The text for what happened too often or not often enough, with all of its events."""
     events = sorted(
@@ -101,6 +103,7 @@ def surplus_text(
         look,
         found=f"it happened {times_text(len(events))}",
         listed=(what, happening_lines(events, look)),
+        hint=hint,
     )
 
 

@@ -2,66 +2,157 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from pytest_sqsq.errors import QueueDoesNotExist
-from pytest_sqsq.models import MessageView
-from pytest_sqsq.testing.failures import event_text, offset_text, seconds_text, times
+from pytest_sqsq.models import Event, MessageView
+from pytest_sqsq.testing.failures import arn_name, event_text, offset_text, seconds_text
 from pytest_sqsq.testing.looks import Look, take_look
-from pytest_sqsq.testing.matching import STATE_NAMES, Criteria, json_difference, parse_json
+from pytest_sqsq.testing.matching import Criteria, json_difference, parse_json
+from pytest_sqsq.testing.outlook import advice, left_text, next_change, when_counted
 from pytest_sqsq.testing.world import World
 
+RECEIVED, DELETED, EXTENDED = "received", "deleted", "extended in visibility"
+"""What can have happened to a message, as failure texts put it."""
 
-def find_hint(world: World, criteria: Criteria, look: Look) -> str | None:
-    """The first hint that applies to an assertion that found too few messages."""
-    anyhow = _without_state(criteria)
-    if any(anyhow.matches(view) for view in look.views):
-        return find_time_hint(criteria, look) if criteria.state == "visible" else None
+_UNDONE = {DELETED: "deleted", EXTENDED: "extended the timeout of"}
+
+
+def find_missing_hint(world: World, criteria: Criteria, look: Look) -> str | None:
+    """For an assertion that found too few messages: the first hint that applies."""
+    there = _in_any_state(criteria, look)
+    if not there:
+        return _absence_hint(world, criteria.in_any_state, look)
+    others = [view for view in there if view.state != criteria.state]
+    if criteria.state is None or not others:
+        return None
+    if criteria.state == "visible":
+        return _hidden_hint(others[0], look)
     return (
-        _departure_hint(criteria, look)
-        or _same_json_hint(criteria, look)
-        or _other_queue_hint(world, anyhow, look)
+        _receive_hint(others[0], look)
+        if criteria.state == "in_flight"
+        else _delay_hint(others[0], look)
     )
 
 
-def time_left(view: MessageView, now_ms: int) -> str | None:
-    """``in flight for 12 more seconds: advance(12)``, or ``None`` for a visible message."""
-    if view.visible_at_ms is None:
-        return None
-    left = seconds_text(view.visible_at_ms - now_ms)
-    unit = "second" if left == "1" else "seconds"
-    return f"{STATE_NAMES[view.state]} for {left} more {unit}: advance({left})"
+def find_undone_hint(
+    world: World, criteria: Criteria, look: Look, what: str, *, again: bool
+) -> str | None:
+    """For an assertion to whose messages something has not happened, or not often enough."""
+    there = _in_any_state(criteria, look)
+    if not there:
+        return _absence_hint(world, criteria, look)
+    view = there[0]
+    if view.state == "in_flight" and what != RECEIVED:
+        return (
+            f"it is in flight; its consumer has not {_UNDONE[what]} it{' again' if again else ''}"
+        )
+    return _receive_hint(view, look)
 
 
-def find_time_hint(criteria: Criteria, look: Look) -> str | None:
-    """When a matching message that nobody can receive now becomes visible."""
-    anyhow = _without_state(criteria)
-    for view in look.views:
-        left = time_left(view, look.now_ms)
-        if left is not None and anyhow.matches(view):
-            return left
-    return None
-
-
-def find_dead_letter_hint(world: World, criteria: Criteria, look: Look) -> str | None:
+def find_dead_letter_hint(
+    world: World, criteria: Criteria, look: Look, *, any_found: bool
+) -> str | None:
     """What a matching message lacks to be dead-lettered."""
     policy = world.broker.get_queue(look.key).settings.redrive_policy
     if policy is None:
         return f"{look.key.name!r} has no redrive policy"
-    for view in look.views:
-        if criteria.matches(view):
-            left = time_left(view, look.now_ms)
-            return f"received {view.receive_count} of {times(policy.max_receive_count)}" + (
-                "" if left is None else f"; {left}"
-            )
-    return None
+    if look.receive_limit is None:
+        return f"the dead-letter queue {arn_name(policy.dead_letter_target_arn)!r} does not exist"
+    there = _in_any_state(criteria, look)
+    if not there:
+        return None if any_found else _absence_hint(world, criteria, look)
+    view = there[0]
+    count = look.receives_here.get(view.message_id, 0)
+    change = next_change(view, look)
+    if change is not None and change.is_dead_lettering:
+        next_step = f"{left_text(view, look)}: {advice(change.at_ms, look)}"
+    else:
+        next_step = _receive_hint(view, look)
+    return f"received {count} of {look.receive_limit} times; {next_step}"
 
 
-def _departure_hint(criteria: Criteria, look: Look) -> str | None:
+def find_counts_hint(look: Look, wanted: Mapping[str, int]) -> str | None:
+    """When the counts will be as they are wanted, by time alone."""
+    at_ms = when_counted(look, wanted)
+    if at_ms is None:
+        return None
+    left = seconds_text(at_ms - look.now_ms)
+    return f"so it is in {left} {'second' if left == '1' else 'seconds'}: {advice(at_ms, look)}"
+
+
+def _in_any_state(criteria: Criteria, look: Look) -> list[MessageView]:
+    anyhow = criteria.in_any_state
+    return [view for view in look.views if anyhow.matches(view)]
+
+
+def _hidden_hint(view: MessageView, look: Look) -> str | None:
+    """``in flight for 12 more seconds: advance(12)``, and what else there is to know."""
+    change, left = next_change(view, look), left_text(view, look)
+    if change is None or left is None:
+        return None
+    if change.becomes_visible:
+        return f"{left}: {advice(change.at_ms, look)}"
+    if change.is_dead_lettering:
+        return f"{left}, and then it is dead-lettered"
+    return f"{left}, and it expires before"
+
+
+def _receive_hint(view: MessageView, look: Look) -> str:
+    again = " again" if view.receive_count else ""
+    change = next_change(view, look)
+    if change is not None:
+        then = f", then receive it{again}" if change.becomes_visible else ""
+        return f"{_hidden_hint(view, look)}{then}"
+    if view.why_not_deliverable is not None:
+        return view.why_not_deliverable
+    since = " since" if again else ""
+    return f"it is visible{again}, and no consumer has received it{since}"
+
+
+def _delay_hint(view: MessageView, look: Look) -> str | None:
+    story = look.stories.get(view.message_id)
+    if story is None or not story.begins_with_arrival:
+        return None
+    until_ms = story.events[0].detail.get("delayed_until_ms")
+    if not isinstance(until_ms, int):
+        return "it came without a delay"
+    return f"its delay ended at {offset_text(until_ms, look)}"
+
+
+def _absence_hint(world: World, anyhow: Criteria, look: Look) -> str | None:
+    return (
+        _departure_hint(anyhow, look)
+        or _same_json_hint(anyhow, look)
+        or _other_queue_hint(world, anyhow, look)
+        or _blank_hint(look)
+    )
+
+
+def _departure_hint(anyhow: Criteria, look: Look) -> str | None:
+    departure = _departure_of(anyhow, look)
+    if departure is None:
+        return None
+    was = "" if departure.kind == "expired" else "was "
+    what = event_text(departure, look)
+    return f"such a message {was}{what} at {offset_text(departure.at_ms, look)}"
+
+
+def _departure_of(anyhow: Criteria, look: Look) -> Event | None:
     for story in reversed(tuple(look.stories.values())):
         departure = story.departure
-        if departure is not None and criteria.accepts_body(story.body):
-            what = event_text(departure, look)
-            return f"such a message was {what} at {offset_text(departure.at_ms, look)}"
+        if (
+            departure is not None
+            and anyhow.accepts_body(story.body)
+            and anyhow.matches(look.view_of(story))
+        ):
+            return departure
     return None
+
+
+def _blank_hint(look: Look) -> str | None:
+    is_blank = not (look.live_count or look.events or look.forgotten or look.began_late)
+    return f"no message has ever been on {look.key.name!r}" if is_blank else None
 
 
 def _same_json_hint(criteria: Criteria, look: Look) -> str | None:
@@ -93,6 +184,9 @@ def _other_queue_hint(world: World, anyhow: Criteria, look: Look) -> str | None:
             continue
         if any(anyhow.matches(view) for view in other.views):
             return f"such a message is on {_place(other, look)}"
+        departure = _departure_of(anyhow, other)
+        if departure is not None and departure.kind != "dead_lettered":
+            return f"such a message was on {_place(other, look)}: {event_text(departure, look)}"
     return None
 
 
@@ -101,13 +195,3 @@ def _place(other: Look, look: Look) -> str:
     if other.key[:2] == look.key[:2]:
         return repr(name)
     return f"{name!r} of account {account_id} in {region}"
-
-
-def _without_state(criteria: Criteria) -> Criteria:
-    return Criteria(
-        body=criteria.body,
-        json=criteria.json,
-        exact=criteria.exact,
-        attributes=criteria.attributes,
-        group_id=criteria.group_id,
-    )

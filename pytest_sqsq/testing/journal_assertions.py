@@ -10,14 +10,14 @@ from pytest_sqsq.testing.failures import body_lines, failure_text, plural
 from pytest_sqsq.testing.happenings import (
     assert_happened,
     assert_never,
+    happened_text,
     is_met,
     matching_stories,
     moved_view,
-    surplus_text,
 )
-from pytest_sqsq.testing.hints import find_dead_letter_hint, find_hint
+from pytest_sqsq.testing.hints import DELETED, EXTENDED, RECEIVED, find_dead_letter_hint
 from pytest_sqsq.testing.looks import Look, take_look
-from pytest_sqsq.testing.matching import BodyMatcher, Criteria, shortened
+from pytest_sqsq.testing.matching import BodyMatcher, Criteria, checked_count, shortened
 from pytest_sqsq.testing.stories import Story, is_arrival
 from pytest_sqsq.testing.world import World
 
@@ -71,7 +71,7 @@ class JournalAssertions:
             self._world,
             self.key,
             criteria,
-            what="received",
+            what=RECEIVED,
             events_of=lambda s: s.of_kind("received"),
             times=times,
         )
@@ -82,7 +82,7 @@ class JournalAssertions:
         """No matching message was ever received."""
         __tracebackhide__ = True
         criteria = Criteria(body=body, json=json, exact=exact)
-        assert_never(self._world, self.key, criteria, "received", ["received"])
+        assert_never(self._world, self.key, criteria, RECEIVED, ["received"])
 
     def assert_deleted(
         self, body: BodyMatcher | None = None, *, json: Any = None, exact: bool = False
@@ -97,7 +97,7 @@ class JournalAssertions:
             self._world,
             self.key,
             criteria,
-            what="deleted",
+            what=DELETED,
             events_of=lambda s: s.of_kind("deleted"),
         )
         assert view is not None
@@ -142,7 +142,7 @@ class JournalAssertions:
             self._world,
             self.key,
             criteria,
-            what="extended in visibility",
+            what=EXTENDED,
             events_of=lambda s: s.extensions,
             times=times,
         )
@@ -182,12 +182,16 @@ class JournalAssertions:
         one message where ``count`` is 1, else a tuple.
         """
         __tracebackhide__ = True
+        checked_count(count, "count")
         criteria = Criteria(body=body, json=json, exact=exact)
         look = take_look(self._world, self.key, criteria)
         found = matching_stories(look, criteria, _dead_letterings)
         expected = f"{criteria.phrase(count)} to be dead-lettered"
         if not is_met(len(found), count, look, expected):
-            raise AssertionError(_undead_text(self._world, criteria, look, expected, found))
+            is_too_few = count is None or len(found) < count
+            raise AssertionError(
+                _undead_text(self._world, criteria, look, expected, found, is_too_few=is_too_few)
+            )
         views = tuple(moved_view(self._world, look, story) for story in found)
         return views[0] if count == 1 else views
 
@@ -205,6 +209,8 @@ class JournalAssertions:
         __tracebackhide__ = True
         if by not in ("arrival", "receipt"):
             raise ValueError(f"by={by!r} is neither 'arrival' nor 'receipt'")
+        if isinstance(bodies, str):
+            raise TypeError(f"assert_order takes a list of bodies, not {bodies!r}")
         look = take_look(self._world, self.key)
         came = [
             look.stories[event.message_id]
@@ -230,17 +236,20 @@ def _dead_letterings(story: Story) -> tuple[Event, ...]:
 
 
 def _undead_text(
-    world: World, criteria: Criteria, look: Look, expected: str, found: Sequence[Story]
+    world: World,
+    criteria: Criteria,
+    look: Look,
+    expected: str,
+    found: Sequence[Story],
+    *,
+    is_too_few: bool,
 ) -> str:
-    if found:
-        return surplus_text(expected, look, "dead-lettered", found, _dead_letterings)
-    return failure_text(
-        expected,
-        look,
-        found="it did not happen",
-        criteria=criteria,
-        hint=find_dead_letter_hint(world, criteria, look) or find_hint(world, criteria, look),
+    hint = (
+        find_dead_letter_hint(world, criteria, look, any_found=bool(found)) if is_too_few else None
     )
+    if found:
+        return happened_text(expected, look, "dead-lettered", found, _dead_letterings, hint=hint)
+    return failure_text(expected, look, found="it did not happen", criteria=criteria, hint=hint)
 
 
 def _longest_start(wanted: Sequence[Criteria], came: Sequence[Story]) -> list[Story]:

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
+from typing import TYPE_CHECKING, Protocol
 
 from pytest_sqsq.engine.journal import Content
 from pytest_sqsq.errors import JournalForgotten
 from pytest_sqsq.models import Event, MessageView, QueueKey
-from pytest_sqsq.testing.matching import Criteria
 from pytest_sqsq.testing.stories import Story, stories_of
 from pytest_sqsq.testing.views import gone_view, live_view
 from pytest_sqsq.testing.world import World
+
+if TYPE_CHECKING:
+    from pytest_sqsq.engine.message import Message
 
 SAMPLE = 100
 """So many of the oldest messages are looked at beside those an assertion asks for."""
@@ -25,6 +28,10 @@ class Look:
     ``views`` holds the messages that were asked for and the oldest ones beside them, in order of
     arrival; the counts are of all messages.  ``forgotten`` counts the events that the journal
     has dropped; ``began_late`` says that a restart has cut off what was before.
+    ``receives_here`` counts by message id how often this queue delivered a message of ``views``,
+    without those it never did; at ``receive_limit`` the message leaves for the dead-letter queue:
+    at the end of its timeout where the queue ``moves_early``, else at the next receive.
+    ``follows_process_clock`` says that the clock cannot be advanced.
     """
 
     key: QueueKey
@@ -39,15 +46,34 @@ class Look:
     contents: Mapping[str, Content]
     forgotten: int
     began_late: bool = False
+    receives_here: Mapping[str, int] = field(default_factory=dict)
+    receive_limit: int | None = None
+    moves_early: bool = True
+    parked_polls: int = 0
+    follows_process_clock: bool = False
 
     @property
     def live_count(self) -> int:
         return self.visible + self.in_flight + self.delayed
 
+    @property
+    def counts(self) -> dict[str, int]:
+        """The numbers of all messages, by state."""
+        return {"visible": self.visible, "in_flight": self.in_flight, "delayed": self.delayed}
+
+    def has_counts(self, wanted: Mapping[str, int]) -> bool:
+        """Whether the counts of the named states are these."""
+        return wanted.items() <= self.counts.items()
+
     @cached_property
     def stories(self) -> Mapping[str, Story]:
         """The journal by message, in order of each message's first event."""
         return stories_of(self.events)
+
+    def is_used_up(self, view: MessageView) -> bool:
+        """Whether a live message may not be delivered any more."""
+        limit = self.receive_limit
+        return limit is not None and self.receives_here.get(view.message_id, 0) >= limit
 
     def view_of(self, story: Story) -> MessageView:
         """The message as it stands, or as it last stood in this queue if it is gone."""
@@ -76,20 +102,41 @@ class Look:
             )
 
 
-def take_look(world: World, key: QueueKey, criteria: Criteria | None = None) -> Look:
+class Selection(Protocol):
+    """Which messages a look is about."""
+
+    def may_match(self, message: Message) -> bool:
+        """Runs under the queue's lock, so it must not run code of the test."""
+
+
+class Hidden:
+    """The messages that time makes visible: those in flight or delayed."""
+
+    def may_match(self, message: Message) -> bool:
+        return message.state != "visible"
+
+
+class Sample:
+    """No message but for the oldest ones, which are in every look."""
+
+    def may_match(self, message: Message) -> bool:
+        return False
+
+
+def take_look(world: World, key: QueueKey, selection: Selection | None = None) -> Look:
     """Look at a queue, once everything due by now has happened; changes nothing.
 
-    All messages that may match ``criteria`` are in the look (all at all without), and the oldest
-    :data:`SAMPLE` beside them.  O(live messages + journal) under the queue's lock.  Raises
+    All messages that ``selection`` may match are in the look (all at all without), and the
+    oldest :data:`SAMPLE` beside them.  O(live messages + journal) under the queue's lock.  Raises
     ``QueueDoesNotExist``.
     """
     queue = world.broker.get_queue(key)
     with world.broker.entry(queue) as now_ms:
-        views = tuple(
-            live_view(queue, message)
+        messages = [
+            message
             for position, message in enumerate(queue.log.live_messages())
-            if criteria is None or position < SAMPLE or criteria.may_match(message)
-        )
+            if selection is None or position < SAMPLE or selection.may_match(message)
+        ]
         return Look(
             key=key,
             now_ms=now_ms,
@@ -98,9 +145,18 @@ def take_look(world: World, key: QueueKey, criteria: Criteria | None = None) -> 
             in_flight=queue.in_flight_count,
             delayed=queue.delayed_count,
             retention_seconds=queue.settings.message_retention_period,
-            views=views,
+            views=tuple(live_view(queue, message) for message in messages),
             events=queue.journal.events,
             contents=queue.journal.contents,
             forgotten=queue.journal.forgotten,
             began_late=queue.journal.began_late,
+            receives_here={
+                message.message_id: message.receives_here
+                for message in messages
+                if message.receives_here
+            },
+            receive_limit=queue.receive_limit,
+            moves_early=world.broker.dead_letter_on == "tick",
+            parked_polls=len(queue.parked),
+            follows_process_clock=world.clock.mode == "system",
         )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json as json_module
 import re
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal, InvalidOperation
 from typing import TYPE_CHECKING, Any
 
@@ -42,6 +42,21 @@ class Criteria:
     def __post_init__(self) -> None:
         if self.state is not None and self.state not in STATE_NAMES:
             raise ValueError(f"state {self.state!r} is none of {', '.join(map(repr, STATE_NAMES))}")
+        if self.exact and self.json is None:
+            raise TypeError("exact=True is about json=, and there is none")
+        if self.body == object():  # as unittest.mock.ANY is
+            object.__setattr__(self, "body", None)
+        if not _is_body_matcher(self.body):
+            raise TypeError(
+                f"body is text, a compiled pattern for text, or a callable, not {self.body!r}"
+            )
+        if self.attributes is not None and not isinstance(self.attributes, Mapping):
+            raise TypeError(f"attributes are plain values by name, not {self.attributes!r}")
+
+    @property
+    def in_any_state(self) -> Criteria:
+        """The same, whatever the state."""
+        return replace(self, state=None)
 
     def may_match(self, message: Message) -> bool:
         """False only for what cannot match.  Runs no code of the test: safe under a lock."""
@@ -117,6 +132,12 @@ class Criteria:
             difference = _body_json_difference(self.json, body, exact=self.exact)
             if difference is not None:
                 yield difference
+
+
+def checked_count(count: int | None, name: str) -> None:
+    """Raise ``ValueError`` for what cannot be a number of messages or events."""
+    if count is not None and (type(count) is not int or count < 0):
+        raise ValueError(f"{name} is {count!r}; it is a whole number, 0 for none at all")
 
 
 def shortened(text: str, limit: int = 80) -> str:
@@ -197,6 +218,12 @@ def _attribute_matches(expected: Any, actual: str | bytes) -> bool:
     if isinstance(expected, re.Pattern):
         return isinstance(actual, str) and expected.search(actual) is not None
     return bool(expected == actual)
+
+
+def _is_body_matcher(body: object) -> bool:
+    if isinstance(body, re.Pattern):
+        return isinstance(body.pattern, str)
+    return body is None or isinstance(body, str) or callable(body)
 
 
 def _name(predicate: Callable[[str], object]) -> str:

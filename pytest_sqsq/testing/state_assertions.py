@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from datetime import timedelta
 from typing import Any, Literal, overload
 
 from pytest_sqsq.models import MessageState, MessageView, QueueKey
@@ -12,10 +13,12 @@ from pytest_sqsq.testing.failures import (
     seconds_text,
     there_are,
 )
-from pytest_sqsq.testing.hints import find_hint, time_left
-from pytest_sqsq.testing.looks import Look, take_look
-from pytest_sqsq.testing.matching import STATE_NAMES, BodyMatcher, Criteria
+from pytest_sqsq.testing.hints import find_counts_hint, find_missing_hint
+from pytest_sqsq.testing.looks import Hidden, Look, Sample, take_look
+from pytest_sqsq.testing.matching import STATE_NAMES, BodyMatcher, Criteria, checked_count
+from pytest_sqsq.testing.outlook import left_text
 from pytest_sqsq.testing.world import World
+from pytest_sqsq.timeline import duration_ms
 
 
 class StateAssertions:
@@ -30,14 +33,15 @@ class StateAssertions:
     def assert_empty(self) -> None:
         """There is no message, in whatever state."""
         __tracebackhide__ = True
-        look = take_look(self._world, self.key, Criteria())
-        if look.live_count:
+        look = self._miscounted(dict.fromkeys(STATE_NAMES, 0))
+        if look is not None:
             raise AssertionError(
                 failure_text(
                     "no message",
                     look,
                     found=there_are(look.live_count),
-                    listed=("there", message_lines(look.views, look, look.live_count)),
+                    listed=_listing(look),
+                    hint=find_counts_hint(look, dict.fromkeys(STATE_NAMES, 0)),
                 )
             )
 
@@ -48,29 +52,34 @@ class StateAssertions:
         in_flight: int | None = None,
         delayed: int | None = None,
     ) -> None:
-        """The named counts are exactly these; what is not named is not compared."""
+        """The named counts are exactly these; what is not named is not compared.
+
+        Raises ``TypeError`` where none is named.
+        """
         __tracebackhide__ = True
-        look = take_look(self._world, self.key, Criteria())
-        named = {
-            state: (wanted, actual)
-            for state, wanted, actual in (
-                ("visible", visible, look.visible),
-                ("in_flight", in_flight, look.in_flight),
-                ("delayed", delayed, look.delayed),
-            )
-            if wanted is not None
-        }
-        if not named:
+        given = {"visible": visible, "in_flight": in_flight, "delayed": delayed}
+        for state, count in given.items():
+            checked_count(count, state)
+        wanted = {state: count for state, count in given.items() if count is not None}
+        if not wanted:
             raise TypeError("assert_counts needs at least one of visible, in_flight, delayed")
-        if any(wanted != actual for wanted, actual in named.values()):
-            expected = ", ".join(f"{n} {STATE_NAMES[state]}" for state, (n, _) in named.items())
+        look = self._miscounted(wanted)
+        if look is not None:
             raise AssertionError(
                 failure_text(
-                    expected,
+                    ", ".join(f"{count} {STATE_NAMES[state]}" for state, count in wanted.items()),
                     look,
                     listed=_listing(look),
+                    hint=find_counts_hint(look, wanted),
                 )
             )
+
+    def _miscounted(self, wanted: Mapping[str, int]) -> Look | None:
+        """``None`` if the counts are as wanted, else a look at all that time will make visible."""
+        if take_look(self._world, self.key, Sample()).has_counts(wanted):
+            return None
+        look = take_look(self._world, self.key, Hidden())
+        return None if look.has_counts(wanted) else look
 
     @overload
     def assert_contains(  # type: ignore[overload-overlap]
@@ -116,6 +125,7 @@ class StateAssertions:
         the message where ``count`` is 1, else a tuple in order of arrival.
         """
         __tracebackhide__ = True
+        checked_count(count, "count")
         criteria = Criteria(
             body=body,
             json=json,
@@ -136,7 +146,7 @@ class StateAssertions:
         *,
         json: Any = None,
         exact: bool = False,
-        for_seconds: float = 0,
+        for_seconds: float | timedelta = 0,
     ) -> MessageView:
         """Such a message is in flight, for ``for_seconds`` more at least; returns the oldest."""
         __tracebackhide__ = True
@@ -149,7 +159,7 @@ class StateAssertions:
         *,
         json: Any = None,
         exact: bool = False,
-        for_seconds: float = 0,
+        for_seconds: float | timedelta = 0,
     ) -> MessageView:
         """Such a message is delayed, for ``for_seconds`` more at least; returns the oldest."""
         __tracebackhide__ = True
@@ -158,41 +168,37 @@ class StateAssertions:
 
 
 def _assert_waiting(
-    world: World, key: QueueKey, criteria: Criteria, for_seconds: float
+    world: World, key: QueueKey, criteria: Criteria, for_seconds: float | timedelta
 ) -> MessageView:
     __tracebackhide__ = True
+    least_ms = duration_ms(for_seconds)
     look = take_look(world, key, criteria)
     found = [view for view in look.views if criteria.matches(view)]
-    least_ms = look.now_ms + round(for_seconds * 1000)
     for view in found:
-        if view.visible_at_ms is not None and view.visible_at_ms >= least_ms:
+        if view.visible_at_ms is not None and view.visible_at_ms >= look.now_ms + least_ms:
             return view
     expected = criteria.phrase(None)
-    if for_seconds:
-        expected += f" for at least {seconds_text(round(for_seconds * 1000))} more seconds"
+    if least_ms:
+        expected += f" for at least {seconds_text(least_ms)} more seconds"
     if found:
         latest = max(found, key=lambda view: view.visible_at_ms or 0)
-        reason = f"the longest is {(time_left(latest, look.now_ms) or '').partition(':')[0]}"
-        hint = None
+        reason, hint = f"the longest is {left_text(latest, look)}", None
     else:
-        reason, hint = there_are(0), find_hint(world, criteria, look)
+        reason, hint = there_are(0), find_missing_hint(world, criteria, look)
     raise AssertionError(failure_text(expected, look, found=reason, criteria=criteria, hint=hint))
 
 
 def _contains_text(
     world: World, criteria: Criteria, look: Look, count: int | None, found: Sequence[MessageView]
 ) -> str:
-    if found:
-        listed = ("found", message_lines(found, look, len(found)))
-        return failure_text(
-            criteria.phrase(count), look, found=there_are(len(found)), listed=listed
-        )
+    is_too_few = count is None or len(found) < count
     return failure_text(
         criteria.phrase(count),
         look,
-        found=there_are(0),
-        criteria=criteria,
-        hint=find_hint(world, criteria, look),
+        found=there_are(len(found)),
+        listed=("found", message_lines(found, look, len(found))) if found else None,
+        criteria=None if found else criteria,
+        hint=find_missing_hint(world, criteria, look) if is_too_few else None,
     )
 
 

@@ -1,12 +1,16 @@
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from pytest_sqsq.engine.fifo import Group
 from pytest_sqsq.errors import JournalForgotten, QueueDoesNotExist
 from pytest_sqsq.models import Event
+
+if TYPE_CHECKING:
+    from pytest_sqsq.engine.message import Message
 
 
 def kinds(events: tuple[Event, ...]) -> list[str]:
@@ -205,3 +209,51 @@ def test_a_probe_follows_its_name(world: Any, queue: Any) -> None:
         queue.messages()
     world.queue("orders")
     queue.assert_nothing_sent()
+
+
+def test_a_blocked_message_names_the_first_that_is_hidden(world: Any) -> None:
+    queue = world.queue("orders.fifo")
+    for body in "abc":
+        queue.send(body, MessageGroupId="g")
+
+    def blocker() -> str | None:
+        why = queue.message(body="c").why_not_deliverable
+        return None if why is None else why.partition("waits for ")[2][:3]
+
+    assert blocker() is None
+    first, second = queue.receive(2)
+    assert blocker() == "'a'"
+    world.perform(
+        "ChangeMessageVisibility",
+        QueueUrl=queue.url,
+        ReceiptHandle=first.receipt_handle,
+        VisibilityTimeout=0,
+    )
+    assert blocker() == "'b'"
+    queue.delete(second)
+    assert blocker() is None
+    (first,) = queue.receive()
+    assert blocker() == "'a'"
+    queue.delete(first)
+    assert blocker() is None
+
+
+def test_a_long_group_is_looked_at_without_walking_it_for_each_message(
+    world: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    queue = world.queue("orders.fifo")
+    for number in range(200):
+        queue.send(str(number), MessageGroupId="g")
+    steps = 0
+    walk = Group.__iter__
+
+    def count_steps(group: Group) -> Iterator[Message]:
+        nonlocal steps
+        for message in walk(group):
+            steps += 1
+            yield message
+
+    queue.delete(queue.receive()[0])
+    monkeypatch.setattr(Group, "__iter__", count_steps)
+    assert len(queue.messages()) == 199
+    assert steps <= 200

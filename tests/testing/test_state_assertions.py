@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from datetime import timedelta
 from typing import Any
 from unittest.mock import ANY
 
@@ -239,13 +240,15 @@ def test_without_any_message_there_is_no_closest_one(
         """\
 expected 1 message with body 'a' on 'orders'; there is none
   clock: 2030-01-01T00:00:00.000Z, 0 s after the test's start
-  queue: 0 visible, 0 in flight, 0 delayed"""
+  queue: 0 visible, 0 in flight, 0 delayed
+  hint: no message has ever been on 'orders'"""
     )
 
 
 def test_in_flight_and_delayed_compare_what_remains(queue: Any) -> None:
     assert queue.assert_in_flight("in flight", for_seconds=20).receive_count == 1
     assert queue.assert_delayed(for_seconds=5).body == "delayed"
+    assert queue.assert_delayed(for_seconds=timedelta(seconds=5)).body == "delayed"
     with pytest.raises(AssertionError):
         queue.assert_in_flight("in flight", for_seconds=20.001)
     with pytest.raises(AssertionError):
@@ -282,7 +285,8 @@ expected at least 1 message in flight with body 'in flight' on 'orders'; there i
     it is visible, not in flight
     +0 s sent
     +0 s received #1, in flight until +30 s
-    +30 s visible"""
+    +30 s visible
+  hint: it is visible again, and no consumer has received it since"""
     )
 
 
@@ -295,7 +299,7 @@ def test_a_long_history_is_cut_to_its_end(world: Any, failure_of: Callable[..., 
     lines = failure_of(queue.assert_in_flight, "a").splitlines()
     assert lines[5] == "    … 3 events before"
     assert lines[6] == "    +1 s received #2, in flight until +2 s"
-    assert lines[-1] == "    +7 s visible"
+    assert lines[-2] == "    +7 s visible"
 
 
 def test_user_code_in_an_assertion_may_look_at_the_queue(queue: Any) -> None:
