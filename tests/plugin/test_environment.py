@@ -67,6 +67,37 @@ def test_a_test_with_our_fixtures_sees_the_server_and_nothing_of_mine(run) -> No
     result.assert_outcomes(passed=2)
 
 
+def test_the_setup_of_test_classes_finds_the_server(run) -> None:
+    result = run(
+        """
+        import unittest
+
+        import boto3
+        import pytest
+
+        class TestPlain:
+            def setup_method(self):
+                self.sqs = boto3.client("sqs")
+
+            def test_it(self, sqs_queue):
+                assert self.sqs.list_queues()["QueueUrls"] == [sqs_queue.url]
+
+        @pytest.mark.usefixtures("sqs_server")
+        class TestCase(unittest.TestCase):
+            def setUp(self):
+                self.sqs = boto3.client("sqs")
+                self.url = self.sqs.create_queue(QueueName="orders")["QueueUrl"]
+
+            def tearDown(self):
+                self.sqs.delete_queue(QueueUrl=self.url)
+
+            def test_it(self):
+                assert self.sqs.list_queues()["QueueUrls"] == [self.url]
+        """
+    )
+    result.assert_outcomes(passed=2)
+
+
 def test_the_default_session_of_boto3_is_set_aside(run) -> None:
     result = run(
         """
