@@ -18,6 +18,7 @@ from pytest_sqsq.testing import QueueProbe, Session, waits
 from pytest_sqsq.testing.queues import create_queue, find_key
 from pytest_sqsq.testing.report import world_report
 from pytest_sqsq.testing.settled import assert_all_settled
+from pytest_sqsq.testing.track import all_events
 
 if TYPE_CHECKING:
     from threading import Thread
@@ -230,6 +231,14 @@ class SqsServer(Life):
     def faults(self) -> Faults:
         """What is planned to go wrong; empty after a reset."""
         return self._running().faults
+
+    @property
+    def events(self) -> tuple[Event, ...]:
+        """What has happened on all queues that are there, oldest first.
+
+        Raises ``JournalForgotten`` where a queue's journal has dropped a part of it.
+        """
+        return all_events(self)
 
     def track(self) -> Session:
         """``with server.track() as session:`` the events that happen in between."""

@@ -49,6 +49,8 @@ def send(world: World, key: QueueKey, body: str, options: Mapping[str, Any]) -> 
             f"unknown parameter {', '.join(sorted(unknown))}: SendMessage takes"
             f" {', '.join(SendOptions.__annotations__)}"
         )
+    if not isinstance(body, str):
+        raise TypeError(f"a message's body is text, not {body!r}; json.dumps makes it of objects")
     answer = act(world, key, "SendMessage", MessageBody=body, **options)
     (view,) = views_by_id(world, key, [answer["MessageId"]])
     return view

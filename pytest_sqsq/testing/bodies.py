@@ -37,7 +37,10 @@ def sns_body(
     ``attributes`` are plain values by name: text, bytes, numbers, or a list of such.
     """
     topic_arn = topic_arn or f"{_arn(key, 'sns')}:topic"
-    region = topic_arn.split(":")[3]
+    parts = topic_arn.split(":")
+    if len(parts) != 6 or parts[2] != "sns":
+        raise ValueError(f"{topic_arn!r} is no ARN of an SNS topic")
+    region = parts[3]
     host = f"https://sns.{region}.{_domain(region)}"
     message_id = _uuid("sns", topic_arn, message, now.isoformat(), nonce)
     notification: dict[str, Any] = {

@@ -14,7 +14,12 @@ from pytest_sqsq.models import MessageView, QueueKey
 from pytest_sqsq.testing.acting import receive
 from pytest_sqsq.testing.awaiting import Caller
 from pytest_sqsq.testing.failures import clock_line, plural
-from pytest_sqsq.testing.lambda_events import LambdaInvocation, delete_all, invoke
+from pytest_sqsq.testing.lambda_events import (
+    LambdaInvocation,
+    delete_all,
+    invoke,
+    require_callable,
+)
 from pytest_sqsq.testing.world import World
 from pytest_sqsq.timeline import MILLISECOND, duration_ms
 
@@ -77,6 +82,7 @@ class Drain:
         raise_errors: bool,
         report_batch_item_failures: bool | None,
     ) -> None:
+        require_callable(handler)
         if not lambda_events and (batch_size, context, report_batch_item_failures) != (None,) * 3:
             raise TypeError(
                 "batch_size, context and report_batch_item_failures are for lambda_events=True"

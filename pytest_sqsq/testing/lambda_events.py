@@ -79,8 +79,10 @@ def invoke(
     """Receive one batch, call the handler with it, delete what it succeeded with.
 
     A handler that raises leaves the whole batch in flight; its exception is raised again unless
-    ``raise_errors`` is false.  Raises ``ValueError`` for a batch size that AWS does not allow.
+    ``raise_errors`` is false.  Raises ``ValueError`` for a batch size that AWS does not allow,
+    ``TypeError`` for a handler that cannot be called.
     """
+    require_callable(handler)
     _check_batch_size(world, key, batch_size)
     batch = _receive_batch(world, key, batch_size)
     if not batch:
@@ -114,6 +116,12 @@ def invoke(
         tuple(received.view for received in succeeded if received not in undeleted),
         tuple(received.view for received in batch if received in failed or received in undeleted),
     )
+
+
+def require_callable(handler: object) -> None:
+    """Raise ``TypeError`` for a handler that is none, before it takes messages in vain."""
+    if not callable(handler):
+        raise TypeError(f"a handler is a callable, not {handler!r}")
 
 
 def event_of(key: QueueKey, messages: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
@@ -195,7 +203,7 @@ def _record_attribute(attribute: Mapping[str, Any]) -> dict[str, Any]:
 def _check_batch_size(world: World, key: QueueKey, batch_size: int) -> None:
     fifo = world.broker.get_queue(key).settings.fifo
     allowed = FIFO_BATCH_SIZE if fifo else STANDARD_BATCH_SIZE
-    if batch_size not in allowed:
+    if type(batch_size) is not int or batch_size not in allowed:
         raise ValueError(
             f"batch_size is {batch_size!r}; Lambda takes {allowed.low} to {allowed.high} messages"
             f" of a {'FIFO' if fifo else 'standard'} queue at once"
@@ -225,7 +233,9 @@ def _item_id(item: Any, message_ids: Sequence[str]) -> str:
     if not isinstance(item, dict) or "itemIdentifier" not in item:
         raise MalformedResponse(f"an item has no itemIdentifier: {item!r}")
     identifier = item["itemIdentifier"]
-    if not isinstance(identifier, str) or not identifier:
+    if identifier is not None and not isinstance(identifier, str):
+        raise MalformedResponse(f"an itemIdentifier is no text: {item!r}")
+    if not identifier:
         raise MalformedResponse(f"an itemIdentifier is null or empty: {item!r}")
     if identifier not in message_ids:
         raise MalformedResponse(f"an itemIdentifier is not in the batch: {identifier!r}")

@@ -32,6 +32,7 @@ class Criteria:
     ``attributes`` holds plain values by name, numbers compared as numbers.
     """
 
+    message_id: str | None = None
     body: BodyMatcher | None = None
     json: Any = None
     exact: bool = False
@@ -61,7 +62,8 @@ class Criteria:
     def may_match(self, message: Message) -> bool:
         """False only for what cannot match.  Runs no code of the test: safe under a lock."""
         return (
-            (not isinstance(self.body, str) or message.body == self.body)
+            (self.message_id is None or message.message_id == self.message_id)
+            and (not isinstance(self.body, str) or message.body == self.body)
             and (self.group_id is None or message.message_group_id == self.group_id)
             and (self.state is None or message.state == self.state)
         )
@@ -86,7 +88,8 @@ class Criteria:
             "in_flight": f"{noun} in flight",
             "delayed": f"delayed {noun}",
         }[self.state]
-        wanted = [text for text in (self._body_wanted(), self._json_wanted()) if text]
+        wanted = [] if self.message_id is None else [f"id {self.message_id!r}"]
+        wanted += [text for text in (self._body_wanted(), self._json_wanted()) if text]
         if self.attributes is not None:
             wanted.append(f"attributes {dict(self.attributes)!r}")
         with_what = " with " + " and ".join(wanted) if wanted else ""
@@ -108,6 +111,8 @@ class Criteria:
         return f"{'exactly the json' if self.exact else 'json'} {self.json!r}"
 
     def _differences(self, view: MessageView) -> Iterator[str]:
+        if self.message_id is not None and view.message_id != self.message_id:
+            yield f"the id is {view.message_id!r}, not {self.message_id!r}"
         yield from self._body_differences(view.body)
         for name, wanted in (self.attributes or {}).items():
             if name not in view.attributes:

@@ -16,7 +16,7 @@ from pytest_sqsq.testing.journal_assertions import JournalAssertions
 from pytest_sqsq.testing.lambda_events import LambdaHandler, LambdaInvocation
 from pytest_sqsq.testing.looks import take_look
 from pytest_sqsq.testing.matching import BodyMatcher, Criteria
-from pytest_sqsq.testing.state_assertions import StateAssertions
+from pytest_sqsq.testing.state_assertions import StateAssertions, miscount_text
 from pytest_sqsq.testing.world import World
 
 
@@ -43,6 +43,7 @@ class QueueProbe(StateAssertions, JournalAssertions):
 
     @property
     def name(self) -> str:
+        """The queue's name, ``.fifo`` included."""
         return self.key.name
 
     @property
@@ -59,6 +60,7 @@ class QueueProbe(StateAssertions, JournalAssertions):
 
     @property
     def url(self) -> str:
+        """What clients of this server give as ``QueueUrl``."""
         return self._world.queue_url(self.key)
 
     @property
@@ -68,12 +70,14 @@ class QueueProbe(StateAssertions, JournalAssertions):
 
     @property
     def tags(self) -> Mapping[str, str]:
+        """What ListQueueTags answers."""
         queue = self.internals
         with self._world.broker.entry(queue):
             return dict(queue.tags)
 
     @property
     def statistics(self) -> QueueStatistics:
+        """Gauges and totals at this instant.  O(1) but for what is due."""
         queue = self.internals
         with self._world.broker.entry(queue):
             return queue.statistics()
@@ -99,14 +103,21 @@ class QueueProbe(StateAssertions, JournalAssertions):
         json: Any = None,
         exact: bool = False,
     ) -> MessageView:
-        """The one message with this id, or the only one that matches; else ``AssertionError``."""
+        """The message with this id, or the only one that matches.
+
+        Raises ``AssertionError`` if there is none, or more than one, and ``TypeError`` for an id
+        together with what the message is like.  O(n).
+        """
         __tracebackhide__ = True
         if message_id is None:
             return self.assert_contains(body, json=json, exact=exact)
-        for view in self.messages():
-            if view.message_id == message_id:
-                return view
-        raise AssertionError(f"there is no message with id {message_id!r} on {self.name!r}")
+        if body is not None or json is not None:
+            raise TypeError("message takes an id, or what the message is like, not both")
+        criteria = Criteria(message_id=message_id)
+        look = take_look(self._world, self.key, criteria)
+        if message_id not in look.by_id:
+            raise AssertionError(miscount_text(self._world, criteria, look, 1, ()))
+        return look.by_id[message_id]
 
     def history(
         self,
@@ -154,7 +165,11 @@ class QueueProbe(StateAssertions, JournalAssertions):
     # Acting as the API does
 
     def send(self, body: str, **options: Unpack[acting.SendOptions]) -> MessageView:
-        """SendMessage, with the parameters of boto3's ``send_message``."""
+        """SendMessage, with the parameters of boto3's ``send_message``.
+
+        Returns the message as it stands right after; of a duplicate on a FIFO queue, the
+        original one.  Raises ``TypeError`` for parameters that SendMessage does not take.
+        """
         return acting.send(self._world, self.key, body, options)
 
     def send_sns(
@@ -169,8 +184,12 @@ class QueueProbe(StateAssertions, JournalAssertions):
     ) -> MessageView:
         """Send ``message`` as a topic would deliver it; ``raw`` as raw message delivery does.
 
-        ``message_attributes`` are plain values by name.
+        ``message_attributes`` are plain values by name: text, bytes, numbers, or a list of such.
+        Raw messages consist of the message and its attributes, so that topic and subject do not
+        show.  Other arguments are those of ``send``, for a FIFO queue its group and the like.
         """
+        if not isinstance(message, str):
+            raise TypeError(f"a notification's message is text, not {message!r}")
         attributes = message_attributes or {}
         if raw:
             if attributes:
@@ -198,7 +217,12 @@ class QueueProbe(StateAssertions, JournalAssertions):
         version_id: str | None = None,
         **options: Unpack[acting.SendOptions],
     ) -> MessageView:
-        """Send the notification of a change in a bucket; ``s3:TestEvent`` is S3's test message."""
+        """Send the notification of a change to the object ``key`` of ``bucket``.
+
+        ``event_name`` goes with or without ``s3:``; ``s3:TestEvent`` is the message that S3 sends
+        when notifications are set up.  ``size`` is in bytes; removals carry neither it nor the
+        ``etag``.  Other arguments are those of ``send``.
+        """
         body = bodies.s3_body(
             self.key,
             self._world.clock.now,
@@ -221,7 +245,13 @@ class QueueProbe(StateAssertions, JournalAssertions):
         resources: Sequence[str] = (),
         **options: Unpack[acting.SendOptions],
     ) -> MessageView:
-        """Send an event as an EventBridge rule hands it to a queue."""
+        """Send an event as an EventBridge rule hands it to a queue.
+
+        ``detail`` is what the event is about, a JSON object.  Other arguments are those of
+        ``send``, for a FIFO queue its group.
+        """
+        if not isinstance(detail, Mapping):
+            raise TypeError(f"the detail of an event is a JSON object, not {detail!r}")
         body = bodies.eventbridge_body(
             self.key,
             self._world.clock.now,
@@ -236,13 +266,18 @@ class QueueProbe(StateAssertions, JournalAssertions):
     def receive(
         self, max_messages: int = 1, visibility_timeout: int | None = None
     ) -> tuple[MessageView, ...]:
-        """ReceiveMessage as a short poll; the views carry the receipt handles."""
+        """ReceiveMessage as a short poll; the views carry the receipt handles.
+
+        At most 10 messages; ``visibility_timeout`` in seconds, else the queue's own.
+        """
         batch = acting.receive(self._world, self.key, max_messages, visibility_timeout)
         return tuple(received.view for received in batch)
 
     def delete(self, message: MessageView | str) -> None:
         """DeleteMessage, by a view of a message in flight or by a receipt handle."""
         handle = message.receipt_handle if isinstance(message, MessageView) else message
+        if handle is not None and not isinstance(handle, str):
+            raise TypeError(f"delete takes a view or a receipt handle, not {message!r}")
         if handle is None:
             raise ValueError(
                 "this view has no receipt handle: its message was not in flight; delete what"

@@ -137,7 +137,7 @@ class StateAssertions:
         look = take_look(self._world, self.key, criteria)
         found = tuple(view for view in look.views if criteria.matches(view))
         if (not found) if count is None else (len(found) != count):
-            raise AssertionError(_contains_text(self._world, criteria, look, count, found))
+            raise AssertionError(miscount_text(self._world, criteria, look, count, found))
         return found[0] if count == 1 else found
 
     def assert_in_flight(
@@ -188,9 +188,10 @@ def _assert_waiting(
     raise AssertionError(failure_text(expected, look, found=reason, criteria=criteria, hint=hint))
 
 
-def _contains_text(
+def miscount_text(
     world: World, criteria: Criteria, look: Look, count: int | None, found: Sequence[MessageView]
 ) -> str:
+    """The text for too few or too many messages in a look."""
     is_too_few = count is None or len(found) < count
     return failure_text(
         criteria.phrase(count),

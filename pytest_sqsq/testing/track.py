@@ -2,11 +2,33 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from heapq import merge
 from types import TracebackType
 from typing import Self
 
+from pytest_sqsq.errors import QueueDoesNotExist
 from pytest_sqsq.models import Event, EventKind
+from pytest_sqsq.testing.looks import Sample, take_look
 from pytest_sqsq.testing.world import World
+
+
+def all_events(world: World) -> tuple[Event, ...]:
+    """What has happened on all queues that are there, oldest first, each instant queue by queue.
+
+    Raises ``JournalForgotten`` where a journal has dropped a part.  O(events).
+    """
+    return tuple(merge(*_journals(world), key=lambda event: event.at_ms))
+
+
+def _journals(world: World) -> Iterator[tuple[Event, ...]]:
+    for queue in world.broker.queues:
+        try:
+            look = take_look(world, queue.key, Sample())
+        except QueueDoesNotExist:
+            continue
+        look.require_whole_journal("events")
+        yield look.events
 
 
 class Session:
@@ -39,10 +61,12 @@ class Session:
 
     @property
     def events(self) -> tuple[Event, ...]:
+        """All of them."""
         return tuple(self._events)
 
     @property
     def sent(self) -> tuple[Event, ...]:
+        """Messages that were sent, with their body."""
         return self._of("sent")
 
     @property
@@ -52,10 +76,12 @@ class Session:
 
     @property
     def received(self) -> tuple[Event, ...]:
+        """Deliveries, one event each."""
         return self._of("received")
 
     @property
     def visibility_changed(self) -> tuple[Event, ...]:
+        """Changes of a visibility timeout to anything but 0."""
         return self._of("visibility_changed")
 
     @property
@@ -70,6 +96,7 @@ class Session:
 
     @property
     def deleted(self) -> tuple[Event, ...]:
+        """Messages that were deleted by a receipt handle."""
         return self._of("deleted")
 
     @property
@@ -84,6 +111,7 @@ class Session:
 
     @property
     def expired(self) -> tuple[Event, ...]:
+        """Messages whose retention period was over."""
         return self._of("expired")
 
     @property

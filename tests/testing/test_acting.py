@@ -233,3 +233,34 @@ def test_bodies_are_sent_as_any_message_is(world: Any) -> None:
     assert view.message_group_id == "g"
     with pytest.raises(MissingParameter):
         queue.send_eventbridge({}, source="s", detail_type="t")
+
+
+@pytest.mark.parametrize(
+    ("send", "arguments", "error"),
+    [
+        (
+            "send",
+            {"body": {"n": 1}},
+            "a message's body is text, not {'n': 1}; json.dumps makes it of objects",
+        ),
+        ("send_sns", {"message": {"n": 1}}, "a notification's message is text, not {'n': 1}"),
+        (
+            "send_eventbridge",
+            {"detail": "x", "source": "shop", "detail_type": "paid"},
+            "the detail of an event is a JSON object, not 'x'",
+        ),
+        ("delete", {"message": 5}, "delete takes a view or a receipt handle, not 5"),
+    ],
+)
+def test_what_is_no_text_is_refused(
+    queue: Any, send: str, arguments: dict[str, Any], error: str
+) -> None:
+    with pytest.raises(TypeError) as caught:
+        getattr(queue, send)(**arguments)
+    assert str(caught.value) == error
+    queue.assert_nothing_sent()
+
+
+def test_a_topic_is_named_by_its_arn(queue: Any) -> None:
+    with pytest.raises(ValueError, match=r"^'payments' is no ARN of an SNS topic$"):
+        queue.send_sns("a", topic_arn="payments")

@@ -307,6 +307,8 @@ def test_order_by_receipt_sees_each_receive(world: Any, queue: Any) -> None:
         queue.assert_order(["b", "a"], by="receipt")
     with pytest.raises(ValueError, match="by='sent' is neither 'arrival' nor 'receipt'"):
         queue.assert_order(["a"], by="sent")
+    with pytest.raises(TypeError, match=r"^assert_order takes a list of bodies, not 'ab'$"):
+        queue.assert_order("ab")
 
 
 def test_messages_that_were_moved_in_have_an_order(

@@ -184,6 +184,10 @@ def test_what_aws_takes_for_success_is_success(queue: Any, response: Any) -> Non
             "an itemIdentifier is null or empty: {'itemIdentifier': ''}",
         ),
         (
+            {"batchItemFailures": [{"itemIdentifier": 5}]},
+            "an itemIdentifier is no text: {'itemIdentifier': 5}",
+        ),
+        (
             {"batchItemFailures": [{"itemIdentifier": "x"}]},
             "an itemIdentifier is not in the batch: 'x'",
         ),
@@ -323,3 +327,11 @@ def test_an_async_handler_is_awaited_beside_a_running_loop(queue: Any) -> None:
 
     assert bodies(asyncio.run(test()).deleted) == ["a"]
     assert threads != [threading.get_ident()]
+
+
+def test_a_handler_that_cannot_be_called_takes_no_message(queue: Any) -> None:
+    queue.send("a")
+    for consume in (queue.invoke_lambda, queue.drain):
+        with pytest.raises(TypeError, match=r"^a handler is a callable, not 'handler'$"):
+            consume("handler")
+    queue.assert_never_received()

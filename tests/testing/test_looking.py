@@ -99,8 +99,26 @@ def test_one_message_is_found_by_id_or_by_what_it_is_like(queue: Any) -> None:
     assert queue.message(json={"n": 2}) == second
     with pytest.raises(AssertionError, match=r"^expected 1 message on 'orders'; there are 2\n"):
         queue.message()
-    with pytest.raises(AssertionError, match=r"^there is no message with id 'x' on 'orders'$"):
-        queue.message("x")
+    with pytest.raises(TypeError, match=r"^message takes an id, or what the message is like, not"):
+        queue.message(second.message_id, json={"n": 2})
+
+
+def test_a_message_that_is_missing_by_its_id_is_told_with_what_became_of_it(
+    queue: Any, failure_of: Callable[..., str]
+) -> None:
+    sent = queue.send("a")
+    queue.delete(queue.receive()[0])
+    assert failure_of(queue.message, sent.message_id) == (
+        """\
+expected 1 message with id '<id>' on 'orders'; there is none
+  clock: 2030-01-01T00:00:00.000Z, 0 s after the test's start
+  queue: 0 visible, 0 in flight, 0 delayed
+  closest: 'a' deleted at +0 s, received once, id <id>
+    +0 s sent
+    +0 s received #1, in flight until +30 s
+    +0 s deleted
+  hint: such a message was deleted at +0 s"""
+    )
 
 
 def test_a_history_goes_on_after_deletion(world: Any, queue: Any) -> None:

@@ -128,6 +128,28 @@ def test_an_unknown_state_is_refused() -> None:
 
 
 @pytest.mark.parametrize(
+    ("given", "error"),
+    [
+        ({"body": 5}, "body is text, a compiled pattern for text, or a callable, not 5"),
+        (
+            {"body": re.compile(b"a")},
+            "body is text, a compiled pattern for text, or a callable, not re.compile(b'a')",
+        ),
+        ({"body": "a", "exact": True}, "exact=True is about json=, and there is none"),
+        ({"attributes": ["k"]}, "attributes are plain values by name, not ['k']"),
+    ],
+)
+def test_what_matches_nothing_by_mistake_is_refused(given: dict[str, Any], error: str) -> None:
+    with pytest.raises(TypeError) as caught:
+        Criteria(**given)
+    assert str(caught.value) == error
+
+
+def test_any_body_will_do() -> None:
+    assert Criteria(body=ANY) == Criteria()
+
+
+@pytest.mark.parametrize(
     ("criteria", "count", "phrase"),
     [
         (Criteria(), 0, "no message"),

@@ -325,3 +325,18 @@ expected 1 in flight on 'orders'
   clock: 2030-01-01T00:00:00.000Z, 0 s after the test's start
   queue: 0 visible, 0 in flight, 0 delayed"""
     )
+
+
+@pytest.mark.parametrize("count", [-1, 1.0, "1", True])
+def test_what_is_no_count_is_refused(queue: Any, count: Any) -> None:
+    error = f"is {count!r}; it is a whole number, 0 for none at all"
+    for assertion, name in (
+        (queue.assert_contains, "count"),
+        (queue.assert_dead_lettered, "count"),
+        (queue.assert_received, "times"),
+        (queue.assert_visibility_extended, "times"),
+        (queue.assert_counts, "visible"),
+    ):
+        with pytest.raises(ValueError) as caught:  # noqa: PT011
+            assertion(**{name: count})
+        assert str(caught.value) == f"{name} {error}"

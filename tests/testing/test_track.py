@@ -1,8 +1,15 @@
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+import pytest
+
+from pytest_sqsq.errors import JournalForgotten
 from pytest_sqsq.testing import Session
+from pytest_sqsq.testing.track import all_events
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 
 def test_a_session_holds_what_happens_during_it_on_all_queues(world: Any) -> None:
@@ -55,3 +62,28 @@ def test_a_session_knows_dropped_duplicates(world: Any) -> None:
         queue.send("a", MessageGroupId="g")
     assert [event.body for event in session.deduplicated] == ["a"]
     assert len(session.sent) == 1
+
+
+def test_all_events_of_all_queues_come_in_the_order_of_time(world: Any) -> None:
+    second, first = world.queue("b"), world.queue("a")
+    second.send("1")
+    world.clock.advance(1)
+    first.send("2")
+    second.receive()
+    world.clock.advance(1)
+    second.send("3")
+    assert [(event.queue, event.kind, event.body) for event in all_events(world)] == [
+        ("b", "sent", "1"),
+        ("a", "sent", "2"),
+        ("b", "received", "1"),
+        ("b", "sent", "3"),
+    ]
+
+
+def test_all_events_are_whole_or_not_given(make_world: Callable[..., Any]) -> None:
+    world = make_world(journal_size=1)
+    world.queue("orders").send("a")
+    assert len(all_events(world)) == 1
+    world.queue("orders").send("b")
+    with pytest.raises(JournalForgotten, match=r"^events: the journal of 'orders' has dropped"):
+        all_events(world)
