@@ -127,7 +127,8 @@ class SqsServer(Life):
 
         ``dead_letter_queue`` is a name, URL, ARN or probe; a missing one is created, of the
         right kind.  ``max_receive_count`` is 10 without.  Raises the ``SqsError`` that the API
-        answers with, and ``ValueError`` for a dead-letter queue of the wrong kind.
+        answers with, and ``ValueError`` for a dead-letter queue of the wrong kind, an account
+        that has not 12 digits, and the like.
         """
         key = QueueKey(*self._home(account_id, region), name)
         target = (
@@ -160,7 +161,10 @@ class SqsServer(Life):
         return tuple(QueueProbe(self, queue.key) for queue in self.broker.queues)
 
     def _home(self, account_id: str | None, region: str | None) -> tuple[str, str]:
-        return account_id or self._options["account_id"], region or self._options["region"]
+        return (
+            self._options["account_id"] if account_id is None else account_id,
+            self._options["region"] if region is None else region,
+        )
 
     # Time
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections import Counter, deque
 from collections.abc import Iterator, Mapping
 from threading import Lock
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 from pytest_sqsq.errors import JournalForgotten, QueueDoesNotExist
-from pytest_sqsq.models import instant_text
+from pytest_sqsq.gateway.fault_conditions import QueueChoice, checked_action, chosen_queue
+from pytest_sqsq.models import QueueKey, instant_text
 
 # Bytes of request bodies that the log keeps at most: its count alone would let ten thousand
 # batches of large messages hold gigabytes.
@@ -19,6 +20,13 @@ KEPT_ENTRIES = 10_000
 
 # Requests that a failure text lists.
 LISTED = 20
+
+
+class HasArn(Protocol):
+    """What a queue can be given by: a probe is one."""
+
+    @property
+    def arn(self) -> str: ...
 
 
 class RequestRecord(NamedTuple):
@@ -125,26 +133,31 @@ class RequestLog:
             self._forgotten = 0
 
     def calls(
-        self, action: str | None = None, queue: str | None = None
+        self, action: str | None = None, queue: str | HasArn | None = None
     ) -> tuple[RequestRecord, ...]:
-        """The requests of ``action`` and about ``queue`` (name, URL or ARN), oldest first."""
-        name = None if queue is None else _queue_name(queue)
+        """The requests of ``action`` and about ``queue``, oldest first.
+
+        ``queue`` is a probe, URL or ARN, or a name, of whatever account and region.
+        """
+        choice = chosen_queue(queue)
         return tuple(
             record
             for record in self
             if (action is None or record.action == action)
-            and (name is None or record.queue == name)
+            and (choice is None or _is_about(record, choice))
         )
 
     def assert_called(
-        self, action: str, times: int | None = None, queue: str | None = None
+        self, action: str, times: int | None = None, queue: str | HasArn | None = None
     ) -> tuple[RequestRecord, ...]:
         """Assert that ``action`` was requested, exactly ``times`` if given; returns the requests.
 
         Failed requests and retries count as any other.  Raises ``AssertionError`` listing what
-        was requested, and :class:`JournalForgotten` if dropped records could change the outcome.
+        was requested, :class:`JournalForgotten` if dropped records could change the outcome, and
+        ``ValueError`` for an action that SQS has not.
         """
         __tracebackhide__ = True
+        checked_action(action)
         found = self.calls(action, queue)
         wanted = bool(found) if times is None else len(found) == times
         if self._forgotten and not (times is None and wanted) and not _exceeds(found, times):
@@ -157,14 +170,15 @@ class RequestLog:
             )
         return found
 
-    def assert_not_called(self, action: str, queue: str | None = None) -> None:
+    def assert_not_called(self, action: str, queue: str | HasArn | None = None) -> None:
         """Assert that ``action`` was never requested; raises as :meth:`assert_called` does."""
         __tracebackhide__ = True
-        if self.calls(action, queue):
-            found = len(self.calls(action, queue))
+        checked_action(action)
+        found = self.calls(action, queue)
+        if found:
             raise AssertionError(
                 f"expected no request of {action}{_on(queue)},"
-                f" but it was {_requested(found)}\n{self._listing()}"
+                f" but it was {_requested(len(found))}\n{self._listing()}"
             )
         if self._forgotten:
             raise self._forgotten_error(action)
@@ -205,8 +219,10 @@ class RequestLog:
         return f"{count} logged{which}:\n" + "\n".join(f"  {record}" for record in shown)
 
 
-def _queue_name(queue: str) -> str:
-    return queue.rsplit("/", 1)[-1].rsplit(":", 1)[-1]
+def _is_about(record: RequestRecord, choice: QueueChoice) -> bool:
+    return record.queue is not None and choice.covers(
+        QueueKey(record.account_id, record.region, record.queue)
+    )
 
 
 def _astray_line(record: RequestRecord) -> str:
@@ -219,8 +235,8 @@ def _exceeds(found: tuple[RequestRecord, ...], times: int | None) -> bool:
     return times is not None and len(found) > times
 
 
-def _on(queue: str | None) -> str:
-    return "" if queue is None else f" on {_queue_name(queue)!r}"
+def _on(queue: str | HasArn | None) -> str:
+    return str(chosen_queue(queue) or "")
 
 
 def _times(count: int) -> str:

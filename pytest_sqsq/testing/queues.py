@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
 from difflib import get_close_matches
 from typing import Any
@@ -11,7 +12,10 @@ from pytest_sqsq.actions import perform
 from pytest_sqsq.actions.addresses import key_of_url
 from pytest_sqsq.errors import QueueNotFound
 from pytest_sqsq.models import QueueKey
+from pytest_sqsq.testing.report import queue_names
 from pytest_sqsq.testing.world import World
+
+LISTED_QUEUES = 10
 
 # What AWS's documentation calls the default of maxReceiveCount, which its API insists on.
 DEFAULT_MAX_RECEIVE_COUNT = 10
@@ -32,13 +36,16 @@ def create_queue(
 
     ``dead_letter_queue`` is a name, URL or ARN; it is made, of the right kind, if it is missing.
     Values of ``attributes`` may be numbers, booleans and, for policies, mappings.  Raises
-    ``ValueError`` for a dead-letter queue of the wrong kind, and the ``SqsError`` that the API
-    answers with.
+    ``ValueError`` for a dead-letter queue of the wrong kind or named twice, and the ``SqsError``
+    that the API answers with.
     """
+    _require_home(key)
     given = {name: _attribute_text(value) for name, value in (attributes or {}).items()}
     if key.name.endswith(_FIFO_SUFFIX):
         given.setdefault("FifoQueue", "true")
     if dead_letter_queue is not None:
+        if "RedrivePolicy" in given:
+            raise ValueError("give dead_letter_queue or the attribute RedrivePolicy, not both")
         target = key_of(world, dead_letter_queue, key.account_id, key.region)
         if target.name.endswith(_FIFO_SUFFIX) != key.name.endswith(_FIFO_SUFFIX):
             raise ValueError(
@@ -50,7 +57,9 @@ def create_queue(
         given["RedrivePolicy"] = _attribute_text(
             {
                 "deadLetterTargetArn": target.arn,
-                "maxReceiveCount": max_receive_count or DEFAULT_MAX_RECEIVE_COUNT,
+                "maxReceiveCount": (
+                    DEFAULT_MAX_RECEIVE_COUNT if max_receive_count is None else max_receive_count
+                ),
             }
         )
     elif max_receive_count is not None:
@@ -71,6 +80,8 @@ def _attribute_text(value: object) -> str:
 
 def key_of(world: World, name: str, account_id: str, region: str) -> QueueKey:
     """The key that a name, a URL or an ARN stands for, whether or not there is such a queue."""
+    if not isinstance(name, str):
+        raise TypeError(f"a queue goes by its name, URL or ARN, not by {name!r}")
     if name.startswith("arn:"):
         key = QueueKey.from_arn(name)
         if key is None:
@@ -104,4 +115,14 @@ def _not_found_text(world: World, key: QueueKey) -> str:
         return f"{text}; did you mean {' or '.join(map(repr, close))}?"
     if not keys:
         return f"{text}; there are no queues"
-    return f"{text}; there are {', '.join(repr(other.name) for other in keys[:10])}"
+    names = queue_names(keys)
+    listed = ", ".join(repr(names[other]) for other in keys[:LISTED_QUEUES])
+    more = f" and {len(keys) - LISTED_QUEUES} more" if len(keys) > LISTED_QUEUES else ""
+    return f"{text}; there are {listed}{more}"
+
+
+def _require_home(key: QueueKey) -> None:
+    if not re.fullmatch("[0-9]{12}", key.account_id):
+        raise ValueError(f"account_id is {key.account_id!r}; an account has 12 digits")
+    if not key.region:
+        raise ValueError("region is ''; a region has a name, such as 'eu-west-1'")

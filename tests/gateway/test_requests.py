@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from threading import Thread
+from types import SimpleNamespace
 
 import pytest
 
@@ -105,6 +106,32 @@ def test_calls_filters_by_action_and_queue():
 )
 def test_a_queue_may_be_given_by_url_or_arn(queue):
     assert len(log_of(record(), record(queue="mails")).calls(queue=queue)) == 1
+
+
+def test_a_queue_given_by_url_or_arn_is_that_of_its_account_and_region():
+    log = log_of(
+        record(),
+        record(account_id="111122223333"),
+        record(region="eu-west-1"),
+        record(queue=None),
+    )
+    assert len(log.calls(queue="orders")) == 3
+    assert len(log.calls(queue="http://127.0.0.1:9324/111122223333/orders")) == 1
+    assert log.calls(queue="arn:aws:sqs:eu-west-1:000000000000:orders") == (list(log)[2],)
+
+
+def test_a_queue_may_be_given_as_anything_that_has_an_arn():
+    probe = SimpleNamespace(arn="arn:aws:sqs:us-east-1:000000000000:orders")
+    log = log_of(record(), record(region="eu-west-1"))
+    assert log.assert_called("SendMessage", queue=probe) == (next(iter(log)),)
+    with pytest.raises(AssertionError, match=r"^expected no request of SendMessage on 'orders',"):
+        log.assert_not_called("SendMessage", queue=probe)
+
+
+def test_an_action_that_there_is_not_is_refused():
+    for assertion in (log_of().assert_called, log_of().assert_not_called):
+        with pytest.raises(ValueError, match=r"^unknown action 'DeleteMesage'; did you mean 'Dele"):
+            assertion("DeleteMesage")
 
 
 def test_assert_called_returns_the_records():

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from pytest_sqsq import QueueNotFound
-from pytest_sqsq.errors import QueueNameExists
+from pytest_sqsq.errors import InvalidParameterValue, QueueNameExists
 
 
 def policy(queue) -> dict[str, object]:
@@ -69,6 +69,33 @@ def test_a_receive_count_without_a_dead_letter_queue_is_refused(server) -> None:
         server.create_queue("orders", max_receive_count=3)
 
 
+def test_a_dead_letter_queue_is_named_once(server) -> None:
+    with pytest.raises(ValueError, match=r"^give dead_letter_queue or the attribute RedrivePolicy"):
+        server.create_queue("orders", dead_letter_queue="dead", attributes={"RedrivePolicy": {}})
+
+    assert server.queues == ()
+
+
+def test_a_receive_count_of_zero_is_not_taken_for_none(server) -> None:
+    with pytest.raises(InvalidParameterValue, match="maxReceiveCount"):
+        server.create_queue("orders", dead_letter_queue="dead", max_receive_count=0)
+
+
+@pytest.mark.parametrize(
+    ("home", "error"),
+    [
+        ({"account_id": "12"}, "account_id is '12'; an account has 12 digits"),
+        ({"account_id": ""}, "account_id is ''; an account has 12 digits"),
+        ({"region": ""}, "region is ''; a region has a name, such as 'eu-west-1'"),
+    ],
+)
+def test_a_queue_needs_an_account_and_a_region(server, home, error) -> None:
+    with pytest.raises(ValueError) as caught:  # noqa: PT011
+        server.create_queue("orders", **home)
+
+    assert str(caught.value) == error
+
+
 def test_what_the_api_refuses_is_refused(server) -> None:
     server.create_queue("orders")
     with pytest.raises(QueueNameExists):
@@ -112,6 +139,26 @@ def test_an_unknown_queue_is_reported_with_where_it_exists(server) -> None:
 def test_an_unknown_queue_of_an_empty_server_is_reported(server) -> None:
     with pytest.raises(QueueNotFound, match="there are no queues"):
         server.queue("orders")
+
+
+def test_an_unknown_queue_is_reported_with_what_there_is(server) -> None:
+    for number in range(11):
+        server.create_queue(f"orders-{number:02}", region="eu-west-1")
+    server.create_queue("x")
+    with pytest.raises(QueueNotFound) as caught:
+        server.queue("letters")
+
+    text = str(caught.value)
+    assert text.startswith(
+        "no queue 'letters' in account 000000000000, region us-east-1; there are"
+        " 'orders-00 (000000000000 eu-west-1)', 'orders-01 (000000000000 eu-west-1)', "
+    )
+    assert text.endswith(", 'orders-09 (000000000000 eu-west-1)' and 2 more")
+
+
+def test_a_queue_that_is_not_named_by_a_text_is_refused(server) -> None:
+    with pytest.raises(TypeError, match=r"^a queue goes by its name, URL or ARN, not by None$"):
+        server.queue(None)
 
 
 def test_an_arn_of_something_else_is_refused(server) -> None:
