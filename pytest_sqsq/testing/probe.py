@@ -14,7 +14,7 @@ from pytest_sqsq.testing.drain import Drain, DrainReport, Handler
 from pytest_sqsq.testing.failures import counts_text
 from pytest_sqsq.testing.journal_assertions import JournalAssertions
 from pytest_sqsq.testing.lambda_events import LambdaHandler, LambdaInvocation
-from pytest_sqsq.testing.looks import take_look
+from pytest_sqsq.testing.looks import Sample, take_look
 from pytest_sqsq.testing.matching import BodyMatcher, Criteria
 from pytest_sqsq.testing.state_assertions import StateAssertions, miscount_text
 from pytest_sqsq.testing.world import World
@@ -132,7 +132,7 @@ class QueueProbe(StateAssertions, JournalAssertions):
         ``message`` is a view or a message id; messages that are gone are found too.  Raises
         ``JournalForgotten`` where the journal has dropped a part of it.
         """
-        look = take_look(self._world, self.key)
+        look = take_look(self._world, self.key, Sample())
         criteria = Criteria(body=body, json=json, exact=exact)
         message_id = message.message_id if isinstance(message, MessageView) else message
         chosen = {

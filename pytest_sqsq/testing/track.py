@@ -35,15 +35,20 @@ class Session:
     """The events on all queues while its context lasts, oldest first; readable afterwards.
 
     What is due when the context begins has happened before it, what is due when it ends belongs
-    to it.  Usable once.
+    to it.  Usable once: entering it again, and asking before it was entered, is a
+    ``RuntimeError``.
     """
 
     def __init__(self, world: World) -> None:
         self._world = world
         # Appending to a list is atomic: listeners are called under the locks of many queues.
         self._events: list[Event] = []
+        self._is_entered = False
 
     def __enter__(self) -> Self:
+        if self._is_entered:
+            raise RuntimeError("this session is over: call track() for another one")
+        self._is_entered = True
         broker = self._world.broker
         broker.settle(self._world.clock.now_ms)
         broker.add_listener(self._events.append)
@@ -62,6 +67,8 @@ class Session:
     @property
     def events(self) -> tuple[Event, ...]:
         """All of them."""
+        if not self._is_entered:
+            raise RuntimeError("nothing is tracked yet: with server.track() as session")
         return tuple(self._events)
 
     @property

@@ -64,6 +64,16 @@ def test_a_session_knows_dropped_duplicates(world: Any) -> None:
     assert len(session.sent) == 1
 
 
+def test_a_session_is_entered_once(world: Any) -> None:
+    session = Session(world)
+    with pytest.raises(RuntimeError, match=r"^nothing is tracked yet: with server\.track\(\) as"):
+        _ = session.sent
+    with session:
+        assert session.sent == ()
+    with pytest.raises(RuntimeError, match=r"^this session is over: call track\(\) for another"):
+        session.__enter__()
+
+
 def test_all_events_of_all_queues_come_in_the_order_of_time(world: Any) -> None:
     second, first = world.queue("b"), world.queue("a")
     second.send("1")
