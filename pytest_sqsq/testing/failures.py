@@ -65,13 +65,25 @@ def failure_text(
     criteria: Criteria | None = None,
     hint: str | None = None,
 ) -> str:
-    """The text of a failed assertion.
+    """The text of a failed assertion: what was expected, what was found, and :func:`told`."""
+    headline = f"expected {expected} on {look.key.name!r}" + (f"; {found}" if found else "")
+    return told(headline, look, listed=listed, criteria=criteria, hint=hint)
+
+
+def told(
+    headline: str,
+    look: Look,
+    *,
+    listed: tuple[str, Sequence[str]] | None = None,
+    criteria: Criteria | None = None,
+    hint: str | None = None,
+) -> str:
+    """A headline, and below it the clock and what the queue was like.
 
     ``listed`` is a heading and the lines below it.  With ``criteria`` the closest message
     follows with all in which it differs and with its history.  ``hint`` comes last.
     """
-    lines = [f"expected {expected} on {look.key.name!r}" + (f"; {found}" if found else "")]
-    lines.append(clock_line(look.now_ms, look.started_ms))
+    lines = [clock_line(look.now_ms, look.started_ms)]
     lines.append(f"queue: {counts_text(look.visible, look.in_flight, look.delayed)}")
     if listed is not None:
         heading, entries = listed
@@ -82,7 +94,14 @@ def failure_text(
         lines += _closest_lines(criteria, closest, look)
     if hint is not None:
         lines.append(f"hint: {hint}")
-    return "\n".join([lines[0], *(f"  {line}" for line in lines[1:])])
+    return "\n  ".join([headline, *lines])
+
+
+def live_listing(look: Look) -> tuple[str, list[str]] | None:
+    """The live messages, to be listed; ``None`` where there are none."""
+    if not look.live_count:
+        return None
+    return "there", message_lines(look.views, look, look.live_count)
 
 
 def message_lines(views: Sequence[MessageView], look: Look, total: int) -> list[str]:

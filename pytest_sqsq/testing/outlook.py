@@ -32,10 +32,13 @@ def left_text(view: MessageView, look: Look) -> str | None:
 
 def advice(at_ms: int, look: Look) -> str:
     """What to do to come to an instant: ``advance(12)``."""
-    left = seconds_text(max(0, at_ms - look.now_ms))
-    if look.follows_process_clock:
-        return f"move the process clock by {left} s"
-    return f"advance({left})"
+    return advice_for(at_ms - look.now_ms, follows_process_clock=look.follows_process_clock)
+
+
+def advice_for(milliseconds: int, *, follows_process_clock: bool) -> str:
+    """How to let so much time pass."""
+    left = seconds_text(max(0, milliseconds))
+    return f"move the process clock by {left} s" if follows_process_clock else f"advance({left})"
 
 
 def next_change(view: MessageView, look: Look) -> Change | None:

@@ -356,6 +356,8 @@ class QueueProbe(StateAssertions, JournalAssertions):
         self,
         body: BodyMatcher | None = None,
         *,
+        json: Any = None,
+        exact: bool = False,
         count: int = 1,
         state: MessageState | None = None,
         timeout: float = waits.DEFAULT_TIMEOUT,
@@ -363,7 +365,14 @@ class QueueProbe(StateAssertions, JournalAssertions):
         """Wait until at least ``count`` matching messages are there, 0 for none; returns them."""
         __tracebackhide__ = True
         return waits.wait_for(
-            self._world, self.key, body=body, count=count, state=state, timeout=timeout
+            self._world,
+            self.key,
+            body=body,
+            json=json,
+            exact=exact,
+            count=count,
+            state=state,
+            timeout=timeout,
         )
 
     def wait_until_empty(self, timeout: float = waits.DEFAULT_TIMEOUT) -> None:

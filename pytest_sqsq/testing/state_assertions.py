@@ -9,6 +9,7 @@ from typing import Any, Literal, overload
 from pytest_sqsq.models import MessageState, MessageView, QueueKey
 from pytest_sqsq.testing.failures import (
     failure_text,
+    live_listing,
     message_lines,
     seconds_text,
     there_are,
@@ -40,7 +41,7 @@ class StateAssertions:
                     "no message",
                     look,
                     found=there_are(look.live_count),
-                    listed=_listing(look),
+                    listed=live_listing(look),
                     hint=find_counts_hint(look, dict.fromkeys(STATE_NAMES, 0)),
                 )
             )
@@ -69,7 +70,7 @@ class StateAssertions:
                 failure_text(
                     ", ".join(f"{count} {STATE_NAMES[state]}" for state, count in wanted.items()),
                     look,
-                    listed=_listing(look),
+                    listed=live_listing(look),
                     hint=find_counts_hint(look, wanted),
                 )
             )
@@ -201,9 +202,3 @@ def miscount_text(
         criteria=None if found else criteria,
         hint=find_missing_hint(world, criteria, look) if is_too_few else None,
     )
-
-
-def _listing(look: Look) -> tuple[str, list[str]] | None:
-    if not look.live_count:
-        return None
-    return "there", message_lines(look.views, look, look.live_count)

@@ -13,16 +13,26 @@ import threading
 from collections.abc import Awaitable, Callable, Generator
 from contextlib import closing
 from inspect import isawaitable, iscoroutine
-from typing import Concatenate, NamedTuple, NoReturn, ParamSpec, TypeVar, cast
+from typing import Any, Concatenate, NamedTuple, NoReturn, ParamSpec, TypeVar, cast
 
 from pytest_sqsq.clock import monotonic
 from pytest_sqsq.errors import QueueDoesNotExist, WaitTimeout
 from pytest_sqsq.models import Event, MessageState, MessageView, QueueKey
 from pytest_sqsq.testing.awaiting import are_other_tasks_running, require_no_loop
-from pytest_sqsq.testing.failures import clock_line, counts_text, plural, seconds_text, there_are
-from pytest_sqsq.testing.looks import take_look
-from pytest_sqsq.testing.matching import BodyMatcher, Criteria
+from pytest_sqsq.testing.failures import (
+    clock_line,
+    live_listing,
+    message_lines,
+    plural,
+    seconds_text,
+    there_are,
+    told,
+)
+from pytest_sqsq.testing.looks import Sample, take_look
+from pytest_sqsq.testing.matching import BodyMatcher, Criteria, checked_count, shortened
+from pytest_sqsq.testing.outlook import advice_for
 from pytest_sqsq.testing.world import World
+from pytest_sqsq.timeline import duration_ms
 
 T = TypeVar("T")
 P = ParamSpec("P")
@@ -62,7 +72,7 @@ def until_true(
         answer = predicate()
         return answer if isawaitable(answer) else bool(answer) or None
 
-    return _wait(world, ask, timeout, describe=lambda: f"{name} to hold")
+    return _wait(world, ask, timeout, tell=_teller(world, lambda: f"{name} to hold"))
 
 
 def until_idle(world: World, timeout: float = DEFAULT_TIMEOUT) -> Steps[bool]:
@@ -75,7 +85,9 @@ def until_idle(world: World, timeout: float = DEFAULT_TIMEOUT) -> Steps[bool]:
         world,
         lambda: True if _find_work(world) is None else None,
         timeout,
-        describe=lambda: f"the consumers to be idle; {_find_work(world) or 'they just are'}",
+        tell=_teller(
+            world, lambda: f"the consumers to be idle; {_find_work(world) or 'they just are'}"
+        ),
     )
 
 
@@ -86,14 +98,18 @@ def until_parked(
 
     Clients that have yet to connect are waited for, whatever the clock does.
     """
+    checked_count(n, "n")
     where = "" if queue is None else f" on {queue.name!r}"
     return _wait(
         world,
         lambda: True if _count_pollers(world, queue) >= n else None,
         timeout,
-        describe=lambda: (
-            f"{plural(n, 'poll')} to park{where};"
-            f" {plural(_count_pollers(world, queue), 'poll')} parked"
+        tell=_teller(
+            world,
+            lambda: (
+                f"{plural(n, 'poll')} to park{where};"
+                f" {plural(_count_pollers(world, queue), 'poll')} parked"
+            ),
         ),
         needs_clients=False,
     )
@@ -104,6 +120,8 @@ def until_there(
     key: QueueKey,
     *,
     body: BodyMatcher | None = None,
+    json: Any = None,
+    exact: bool = False,
     count: int = 1,
     state: MessageState | None = None,
     timeout: float = DEFAULT_TIMEOUT,
@@ -112,35 +130,45 @@ def until_there(
 
     Returns the messages, in order of arrival.
     """
-    criteria = Criteria(body=body, state=state)
-
-    def matching() -> tuple[MessageView, ...]:
-        look = take_look(world, key, criteria)
-        return tuple(view for view in look.views if criteria.matches(view))
+    checked_count(count, "count")
+    criteria = Criteria(body=body, json=json, exact=exact, state=state)
 
     def attempt() -> tuple[MessageView, ...] | None:
-        found = matching()
+        look = take_look(world, key, criteria)
+        found = tuple(view for view in look.views if criteria.matches(view))
         enough = len(found) >= count if count else not found
         return found if enough else None
 
-    return _wait(
-        world,
-        attempt,
-        timeout,
-        describe=lambda: f"{criteria.phrase(count)} on {key.name!r}; {there_are(len(matching()))}",
-        key=key,
-    )
+    def tell(verdict: str) -> str:
+        look = take_look(world, key, criteria)
+        found = [view for view in look.views if criteria.matches(view)]
+        return told(
+            f"{criteria.phrase(count)} on {key.name!r}; {there_are(len(found))}{verdict}",
+            look,
+            listed=("found", message_lines(found, look, len(found))) if found else None,
+            criteria=None if found else criteria,
+            hint=_clock_hint(world),
+        )
+
+    return _wait(world, attempt, timeout, tell=tell)
 
 
 def until_empty(world: World, key: QueueKey, timeout: float = DEFAULT_TIMEOUT) -> Steps[bool]:
     """Wait until a queue holds no message in any state."""
-    return _wait(
-        world,
-        lambda: True if take_look(world, key, Criteria()).live_count == 0 else None,
-        timeout,
-        describe=lambda: f"{key.name!r} to be empty",
-        key=key,
-    )
+
+    def attempt() -> bool | None:
+        return True if take_look(world, key, Sample()).live_count == 0 else None
+
+    def tell(verdict: str) -> str:
+        look = take_look(world, key, Sample())
+        return told(
+            f"{key.name!r} to be empty{verdict}",
+            look,
+            listed=live_listing(look),
+            hint=_clock_hint(world),
+        )
+
+    return _wait(world, attempt, timeout, tell=tell)
 
 
 def _wait(
@@ -148,12 +176,12 @@ def _wait(
     attempt: Callable[[], T | Awaitable[object] | None],
     timeout: float,
     *,
-    describe: Callable[[], str],
-    key: QueueKey | None = None,
+    tell: Callable[[str], str],
     needs_clients: bool = True,
 ) -> Steps[T]:
+    """``tell`` describes what was waited for, what was found at a verdict, and what is next."""
     __tracebackhide__ = True
-    timeout *= world.timeout_factor
+    timeout = duration_ms(timeout) / 1000 * world.timeout_factor
     end = monotonic() + timeout
     traffic = world.traffic
 
@@ -173,11 +201,11 @@ def _wait(
             stuck = needs_clients and _is_stuck(world)
             latest = traffic.changes
             if stuck and latest == seen:
-                raise WaitTimeout(_text(world, f"waiting for {describe()}", "cannot end", key))
+                raise WaitTimeout(f"waiting for {tell(': this cannot end')}")
             left = end - monotonic()
             if left <= 0:
-                waited = f"waited {seconds_text(round(timeout * 1000))} s for {describe()}"
-                raise WaitTimeout(_text(world, waited, None, key))
+                waited = seconds_text(round(timeout * 1000))
+                raise WaitTimeout(f"waited {waited} s for {tell('')}")
             if latest != seen:
                 left = min(left, ASK_AGAIN_SECONDS)
             yield Pause(latest, _until_due(world, left))
@@ -255,29 +283,35 @@ def _until_due(world: World, left: float) -> float:
     return left if seconds is None else min(left, max(seconds, 0.001))
 
 
-def _text(world: World, what: str, verdict: str | None, key: QueueKey | None) -> str:
-    clock = world.clock
-    lines = [what if verdict is None else f"{what}: this {verdict}"]
-    lines.append(clock_line(clock.now_ms, clock.started_ms))
-    if key is not None:
-        look = take_look(world, key, Criteria())
-        lines.append(f"queue: {counts_text(look.visible, look.in_flight, look.delayed)}")
-    hint = _clock_hint(world)
-    if hint is not None:
-        lines.append(f"hint: {hint}")
-    return "\n  ".join(lines)
+def _teller(world: World, describe: Callable[[], str]) -> Callable[[str], str]:
+    """For what is not about one queue: a description, the clock, and what is next."""
+
+    def tell(verdict: str) -> str:
+        clock = world.clock
+        return "\n  ".join(
+            [
+                f"{describe()}{verdict}",
+                clock_line(clock.now_ms, clock.started_ms),
+                f"hint: {_clock_hint(world)}",
+            ]
+        )
+
+    return tell
 
 
-def _clock_hint(world: World) -> str | None:
+def _clock_hint(world: World) -> str:
     """``the clock is frozen; next: 'a' visible on 'orders' in 30 s; advance(30)``."""
     clock = world.clock
-    if clock.mode != "frozen":
-        return None
+    frozen = "the clock is frozen" if clock.mode == "frozen" else None
     event = clock.next_event
     if event is None:
-        return "the clock is frozen, and nothing will happen by itself"
-    left = seconds_text(max(0, event.at_ms - clock.now_ms))
-    return f"the clock is frozen; next: {_upcoming_text(event)} in {left} s; advance({left})"
+        nothing = "nothing will happen by itself"
+        return nothing if frozen is None else f"{frozen}, and {nothing}"
+    left_ms = max(0, event.at_ms - clock.now_ms)
+    parts = [frozen, f"next: {_upcoming_text(event)} in {seconds_text(left_ms)} s"]
+    if event.kind != "expired":
+        parts.append(advice_for(left_ms, follows_process_clock=clock.mode == "system"))
+    return "; ".join(part for part in parts if part is not None)
 
 
 _UPCOMING = {
@@ -291,7 +325,7 @@ _UPCOMING = {
 
 def _upcoming_text(event: Event) -> str:
     what = _UPCOMING.get(event.kind, event.kind)
-    subject = "" if event.body is None else f"{event.body!r} "
+    subject = "" if event.body is None else f"{shortened(event.body)!r} "
     where = f" on {event.queue!r}" if event.queue else ""
     return f"{subject}{what}{where}"
 

@@ -73,6 +73,8 @@ async def test_messages_are_waited_for_on_a_queue_by_any_name(
 async def test_what_is_there_is_found_without_a_thread(server: Any, queue: Any) -> None:
     sent = queue.send("a")
     assert await server.aio.wait_for(queue, "a", timeout=0) == (sent,)
+    with pytest.raises(WaitTimeout, match=r"^waiting for 1 message with exactly the json \{\} "):
+        await server.aio.wait_for(queue, json={}, exact=True, timeout=0)
     assert own_threads() == []
 
 

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -157,15 +158,18 @@ def test_a_wait_lets_the_clock_of_a_live_world_run(make_world: Callable[..., Any
     assert world.clock.now_ms >= found.sent_ms + 10_000
 
 
-def test_a_wait_whose_time_is_up_says_what_it_waited_for(world: Any, queue: Any) -> None:
+def test_a_wait_whose_time_is_up_says_what_it_waited_for(
+    queue: Any, failure_of: Callable[..., str]
+) -> None:
     queue.send("a", DelaySeconds=30)
-    with pytest.raises(WaitTimeout) as caught:
-        queue.wait_for("a", count=2, state="visible", timeout=0)
-    assert str(caught.value) == (
+    assert failure_of(queue.wait_for, "a", count=2, state="visible", timeout=0) == (
         """\
 waited 0 s for 2 visible messages with body 'a' on 'orders'; there is none
   clock: 2030-01-01T00:00:00.000Z, 0 s after the test's start
   queue: 0 visible, 0 in flight, 1 delayed
+  closest: 'a' delayed until +30 s, never received, id <id>
+    it is delayed, not visible
+    +0 s sent, delayed until +30 s
   hint: the clock is frozen; next: 'a' visible on 'orders' in 30 s; advance(30)"""
     )
 
@@ -188,6 +192,8 @@ def test_a_wait_fails_at_once_if_nothing_can_change(world: Any, queue: Any) -> N
 waiting for 'orders' to be empty: this cannot end
   clock: 2030-01-01T00:00:18.000Z, 18 s after the test's start
   queue: 0 visible, 1 in flight, 0 delayed
+  there:
+    'a' in flight until +30 s, received once
   hint: the clock is frozen; next: 'a' visible on 'orders' in 12 s; advance(12)"""
     )
 
@@ -255,12 +261,58 @@ def test_the_threads_of_a_server_change_nothing_by_themselves() -> None:
             queue.wait_for("a", timeout=30)
 
 
-def test_a_live_clock_needs_no_hint(make_world: Callable[..., Any]) -> None:
-    queue = make_world("live").queue("orders")
-    queue.send("a", DelaySeconds=900)
+def hint(wait: Callable[[], object]) -> str:
     with pytest.raises(WaitTimeout) as caught:
-        queue.wait_for("a", state="visible", timeout=0)
-    assert "hint" not in str(caught.value)
+        wait()
+    return str(caught.value).rpartition("\n  hint: ")[2]
+
+
+def test_the_hint_is_given_whatever_the_clock_does(make_world: Callable[..., Any]) -> None:
+    live = make_world("live").queue("orders")
+    assert hint(lambda: live.wait_for("a", timeout=0)) == "nothing will happen by itself"
+    live.send("a", DelaySeconds=900)
+    left = r"(900|899\.\d+)"
+    assert re.fullmatch(
+        rf"next: 'a' visible on 'orders' in {left} s; advance\({left}\)",
+        hint(lambda: live.wait_for("a", state="visible", timeout=0)),
+    )
+    system = make_world("system").queue("orders")
+    system.send("a", DelaySeconds=900)
+    assert re.fullmatch(
+        rf"next: 'a' visible on 'orders' in {left} s; move the process clock by {left} s",
+        hint(lambda: system.wait_for("a", state="visible", timeout=0)),
+    )
+
+
+def test_nobody_is_told_to_wait_for_the_end_of_retention(queue: Any) -> None:
+    queue.send("a" * 100)
+    assert hint(lambda: queue.wait_for(count=2, timeout=0)) == (
+        f"the clock is frozen; next: '{'a' * 79}…' expires on 'orders' in 345600 s"
+    )
+
+
+def test_too_few_messages_are_listed(queue: Any, failure_of: Callable[..., str]) -> None:
+    queue.send('{"n": 1}')
+    assert failure_of(queue.wait_for, json={"n": 1}, count=2, timeout=0) == (
+        """\
+waited 0 s for 2 messages with json {'n': 1} on 'orders'; there is 1
+  clock: 2030-01-01T00:00:00.000Z, 0 s after the test's start
+  queue: 1 visible, 0 in flight, 0 delayed
+  found:
+    '{"n": 1}' visible, never received
+  hint: the clock is frozen; next: '{"n": 1}' expires on 'orders' in 345600 s"""
+    )
+
+
+def test_what_cannot_be_waited_for_is_refused(world: Any, queue: Any) -> None:
+    with pytest.raises(ValueError, match=r"^count is -1; it is a whole number"):
+        queue.wait_for(count=-1)
+    with pytest.raises(ValueError, match=r"^n is '1'; it is a whole number"):
+        waits.wait_for_pollers(world, "1")  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match=r"^time cannot go back: the duration is -1$"):
+        queue.wait_until_empty(timeout=-1)
+    with pytest.raises(TypeError, match=r"^a duration is seconds or a timedelta, not '1'$"):
+        queue.wait_until_empty(timeout="1")
 
 
 def test_pollers_are_counted_on_one_queue_or_on_all(world: Any, queue: Any) -> None:
