@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from pytest_sqsq.errors import QueueDoesNotExist
 from pytest_sqsq.models import Event, MessageView
 from pytest_sqsq.testing.failures import arn_name, event_text, offset_text, seconds_text
 from pytest_sqsq.testing.looks import Look, take_look
 from pytest_sqsq.testing.matching import Criteria, json_difference, parse_json
-from pytest_sqsq.testing.outlook import advice, left_text, next_change, when_counted
+from pytest_sqsq.testing.outlook import (
+    advice,
+    grouped_by_instant,
+    left_text,
+    next_change,
+    sorted_changes,
+    when_counted,
+)
 from pytest_sqsq.testing.world import World
 
 RECEIVED, DELETED, EXTENDED = "received", "deleted", "extended in visibility"
@@ -18,8 +25,10 @@ RECEIVED, DELETED, EXTENDED = "received", "deleted", "extended in visibility"
 _UNDONE = {DELETED: "deleted", EXTENDED: "extended the timeout of"}
 
 
-def find_missing_hint(world: World, criteria: Criteria, look: Look) -> str | None:
-    """For an assertion that found too few messages: the first hint that applies."""
+def find_missing_hint(
+    world: World, criteria: Criteria, look: Look, count: int | None
+) -> str | None:
+    """For an assertion that found fewer than ``count`` messages: the first hint that applies."""
     there = _in_any_state(criteria, look)
     if not there:
         return _absence_hint(world, criteria.in_any_state, look)
@@ -27,12 +36,10 @@ def find_missing_hint(world: World, criteria: Criteria, look: Look) -> str | Non
     if criteria.state is None or not others:
         return None
     if criteria.state == "visible":
-        return _hidden_hint(others[0], look)
-    return (
-        _receive_hint(others[0], look)
-        if criteria.state == "in_flight"
-        else _delay_hint(others[0], look)
-    )
+        return _visible_hint(there, look, count)
+    if criteria.state == "in_flight":
+        return _receive_hint(others[0], look)
+    return _delay_hint(others[0], look)
 
 
 def find_undone_hint(
@@ -84,6 +91,18 @@ def find_counts_hint(look: Look, wanted: Mapping[str, int]) -> str | None:
 def _in_any_state(criteria: Criteria, look: Look) -> list[MessageView]:
     anyhow = criteria.in_any_state
     return [view for view in look.views if anyhow.matches(view)]
+
+
+def _visible_hint(views: Sequence[MessageView], look: Look, count: int | None) -> str | None:
+    visible = sum(view.state == "visible" for view in views)
+    changes = sorted_changes(views, look)
+    for at_ms, group in grouped_by_instant(changes):
+        shown = [change.view for change in group if change.becomes_visible]
+        visible += len(shown)
+        if shown and (count is None or visible == count):
+            return f"{left_text(shown[-1], look)}: {advice(at_ms, look)}"
+    first = changes[0].view
+    return left_text(first, look) if changes[0].becomes_visible else _hidden_hint(first, look)
 
 
 def _hidden_hint(view: MessageView, look: Look) -> str | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
 from typing import NamedTuple
 
@@ -61,7 +61,7 @@ def when_counted(look: Look, wanted: Mapping[str, int]) -> int | None:
         return None
     counts = look.counts
     expiry_ms = min((view.expires_at_ms for view in look.views), default=None)
-    for at_ms, changes in groupby(_changes(look), key=_instant):
+    for at_ms, changes in grouped_by_instant(sorted_changes(look.views, look)):
         if expiry_ms is not None and expiry_ms <= at_ms:
             return None
         for change in changes:
@@ -72,9 +72,15 @@ def when_counted(look: Look, wanted: Mapping[str, int]) -> int | None:
     return None
 
 
-def _changes(look: Look) -> Iterator[Change]:
-    changes = (change for view in look.views if (change := next_change(view, look)))
-    return iter(sorted(changes, key=_instant))
+def sorted_changes(views: Sequence[MessageView], look: Look) -> list[Change]:
+    """What becomes of the hidden ones among some messages, in order of time."""
+    changes = (change for view in views if (change := next_change(view, look)))
+    return sorted(changes, key=_instant)
+
+
+def grouped_by_instant(changes: Iterable[Change]) -> Iterator[tuple[int, Iterator[Change]]]:
+    """Changes in order of time, instant by instant."""
+    return groupby(changes, key=_instant)
 
 
 def _instant(change: Change) -> int:

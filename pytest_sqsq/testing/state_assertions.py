@@ -185,7 +185,7 @@ def _assert_waiting(
         latest = max(found, key=lambda view: view.visible_at_ms or 0)
         reason, hint = f"the longest is {left_text(latest, look)}", None
     else:
-        reason, hint = there_are(0), find_missing_hint(world, criteria, look)
+        reason, hint = there_are(0), find_missing_hint(world, criteria, look, None)
     raise AssertionError(failure_text(expected, look, found=reason, criteria=criteria, hint=hint))
 
 
@@ -200,5 +200,5 @@ def miscount_text(
         found=there_are(len(found)),
         listed=("found", message_lines(found, look, len(found))) if found else None,
         criteria=None if found else criteria,
-        hint=find_missing_hint(world, criteria, look) if is_too_few else None,
+        hint=find_missing_hint(world, criteria, look, count) if is_too_few else None,
     )

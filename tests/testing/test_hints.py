@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -236,6 +237,29 @@ def test_too_few_visible_messages_say_when_the_next_comes(
     )
     world.clock.advance(30)
     queue.assert_contains(count=2, state="visible")
+
+
+def test_it_is_the_soonest_of_several_messages_that_is_waited_for(
+    world: Any, queue: Any, hint_of: Callable[..., str | None]
+) -> None:
+    queue.send("a1", DelaySeconds=60)
+    queue.send("a2", DelaySeconds=12)
+    assert hint_of(queue.assert_contains, re.compile("^a"), state="visible") == (
+        "delayed for 12 more seconds: advance(12)"
+    )
+    assert hint_of(queue.assert_contains, re.compile("^a"), state="visible", count=2) == (
+        "delayed for 60 more seconds: advance(60)"
+    )
+
+
+def test_no_advance_is_advised_that_makes_too_many_messages_visible(
+    queue: Any, hint_of: Callable[..., str | None]
+) -> None:
+    queue.send("a1", DelaySeconds=12)
+    queue.send("a2", DelaySeconds=12)
+    assert hint_of(queue.assert_contains, re.compile("^a"), state="visible") == (
+        "delayed for 12 more seconds"
+    )
 
 
 def test_a_message_that_came_and_went_elsewhere_is_told(
