@@ -41,6 +41,7 @@ class Caller:
 
     def call(self, function: Callable[..., Any], *arguments: Any) -> Any:
         """What ``function`` returns, awaited if need be; raises what it raises."""
+        __tracebackhide__ = True
         result = function(*arguments)
         if not inspect.isawaitable(result):
             return result

@@ -13,13 +13,14 @@ from pytest_sqsq.limits import MAX_RECEIVE_COUNT
 from pytest_sqsq.models import MessageView, QueueKey
 from pytest_sqsq.testing.acting import receive
 from pytest_sqsq.testing.awaiting import Caller
-from pytest_sqsq.testing.failures import clock_line, plural
+from pytest_sqsq.testing.failures import live_listing, plural, told
 from pytest_sqsq.testing.lambda_events import (
     LambdaInvocation,
     delete_all,
     invoke,
     require_callable,
 )
+from pytest_sqsq.testing.looks import Sample, take_look
 from pytest_sqsq.testing.world import World
 from pytest_sqsq.timeline import MILLISECOND, duration_ms
 
@@ -115,6 +116,7 @@ class Drain:
 
     def run(self) -> DrainReport:
         """Work until done; raises ``WaitTimeout`` if a count was asked for and is out of reach."""
+        __tracebackhide__ = True
         dead_lettered = self._dead_lettered()
         with self._caller:
             while not self._is_enough():
@@ -133,6 +135,7 @@ class Drain:
 
     def _work_off_what_is_there(self) -> bool:
         """Batches until none is left to deliver, or enough was done; whether there was any."""
+        __tracebackhide__ = True
         any_work = False
         while not self._is_enough():
             invocation = self._one_batch()
@@ -143,6 +146,7 @@ class Drain:
         return any_work
 
     def _one_batch(self) -> LambdaInvocation | None:
+        __tracebackhide__ = True
         if self._lambda_events:
             invocation = invoke(
                 self._world,
@@ -158,6 +162,7 @@ class Drain:
         return self._one_message()
 
     def _one_message(self) -> LambdaInvocation | None:
+        __tracebackhide__ = True
         batch = receive(self._world, self._key, 1)
         if not batch:
             return None
@@ -232,13 +237,13 @@ class Drain:
             return queue.statistics().dead_lettered
 
     def _out_of_reach(self) -> str:
-        clock = self._world.clock
+        look = take_look(self._world, self._key, Sample())
         why = "nothing more can come" if self._advance else "nothing more is deliverable now"
-        return (
+        return told(
             f"drain of {self._key.name!r}: {plural(self._deleted, 'message')} deleted of the"
-            f" {self._wanted} asked for, and {why};"
-            f" {plural(self._failed, 'failure')}\n"
-            f"  {clock_line(clock.now_ms, clock.started_ms)}"
+            f" {self._wanted} asked for, and {why}; {plural(self._failed, 'failure')}",
+            look,
+            listed=live_listing(look),
         )
 
 

@@ -15,7 +15,14 @@ from pytest_sqsq.testing.happenings import (
     matching_stories,
     moved_view,
 )
-from pytest_sqsq.testing.hints import DELETED, EXTENDED, RECEIVED, find_dead_letter_hint
+from pytest_sqsq.testing.hints import (
+    DELETED,
+    EXTENDED,
+    RECEIVED,
+    find_dead_letter_hint,
+    find_missing_hint,
+    find_undone_hint,
+)
 from pytest_sqsq.testing.looks import Look, take_look
 from pytest_sqsq.testing.matching import BodyMatcher, Criteria, checked_count, shortened
 from pytest_sqsq.testing.stories import Story, is_arrival
@@ -222,7 +229,8 @@ class JournalAssertions:
         found = _longest_start(wanted, came)
         if len(found) < len(wanted):
             look.require_whole_journal("assert_order")
-            raise AssertionError(_order_text(wanted, found, came, look, by))
+            hint = _order_hint(self._world, wanted[len(found)], came, look, by)
+            raise AssertionError(_order_text(wanted, found, came, look, by=by, hint=hint))
         return tuple(look.view_of(story) for story in found)
 
     def assert_nothing_sent(self) -> None:
@@ -265,13 +273,25 @@ def _order_text(
     found: Sequence[Story],
     came: Sequence[Story],
     look: Look,
+    *,
     by: str,
+    hint: str | None,
 ) -> str:
-    missing = wanted[len(found)].phrase(0)
     where = f" after {shortened(found[-1].body)!r}" if found else ""
     return failure_text(
         f"{plural(len(wanted), 'message')} in the order given",
         look,
-        found=f"{missing} came{where}",
+        found=f"{wanted[len(found)].phrase(0)} came{where}",
         listed=(f"order of {by}", body_lines(came)) if came else None,
+        hint=hint,
     )
+
+
+def _order_hint(
+    world: World, missing: Criteria, came: Sequence[Story], look: Look, by: str
+) -> str | None:
+    if any(missing.accepts_body(story.body) for story in came):
+        return None
+    if by == "receipt":
+        return find_undone_hint(world, missing, look, RECEIVED, again=False)
+    return find_missing_hint(world, missing, look, None)

@@ -82,6 +82,7 @@ def invoke(
     ``raise_errors`` is false.  Raises ``ValueError`` for a batch size that AWS does not allow,
     ``TypeError`` for a handler that cannot be called.
     """
+    __tracebackhide__ = True
     require_callable(handler)
     _check_batch_size(world, key, batch_size)
     batch = _receive_batch(world, key, batch_size)
@@ -224,6 +225,7 @@ def _receive_batch(world: World, key: QueueKey, batch_size: int) -> tuple[Receiv
 def _call(
     world: World, caller: Caller | None, handler: LambdaHandler, event: Any, context: Any
 ) -> Any:
+    __tracebackhide__ = True
     # Others may be polling: a clock that jumps while they wait must not jump under the handler.
     with world.clock.hold(), Caller() if caller is None else nullcontext(caller) as call:
         return call.call(handler, event, context)

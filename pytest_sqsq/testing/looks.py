@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Protocol
@@ -86,6 +86,34 @@ class Look:
     @cached_property
     def by_id(self) -> Mapping[str, MessageView]:
         return {view.message_id: view for view in self.views}
+
+    def history(
+        self, message_id: str | None, accepts_body: Callable[[str], bool]
+    ) -> tuple[Event, ...]:
+        """All events of the messages with this id, or any, whose bodies are accepted.
+
+        Raises :class:`JournalForgotten` where the journal has dropped a part of it.
+        """
+        chosen = {
+            story.message_id: story
+            for story in self.stories.values()
+            if message_id in (None, story.message_id) and accepts_body(story.body)
+        }
+        is_whole = message_id is not None and all(
+            story.begins_with_arrival for story in chosen.values()
+        )
+        if not (chosen and is_whole):
+            self.require_whole_journal("history")
+        # A purge is an event of the queue, and so of each message that was there.
+        purges = {
+            id(event)
+            for story in chosen.values()
+            for event in story.events
+            if event.message_id is None
+        }
+        return tuple(
+            event for event in self.events if event.message_id in chosen or id(event) in purges
+        )
 
     def require_whole_journal(self, what_for: str) -> None:
         """Raise :class:`JournalForgotten` if the journal no longer holds everything."""

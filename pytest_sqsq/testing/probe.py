@@ -133,21 +133,9 @@ class QueueProbe(StateAssertions, JournalAssertions):
         ``JournalForgotten`` where the journal has dropped a part of it.
         """
         look = take_look(self._world, self.key, Sample())
-        criteria = Criteria(body=body, json=json, exact=exact)
         message_id = message.message_id if isinstance(message, MessageView) else message
-        chosen = {
-            story.message_id: story
-            for story in look.stories.values()
-            if message_id in (None, story.message_id) and criteria.accepts_body(story.body)
-        }
-        is_whole = message_id is not None and all(
-            story.begins_with_arrival for story in chosen.values()
-        )
-        if not (chosen and is_whole):
-            look.require_whole_journal("history")
-        return tuple(
-            event for event in look.events if event.message_id in chosen or _is_purge(event, chosen)
-        )
+        criteria = Criteria(body=body, json=json, exact=exact)
+        return look.history(message_id, criteria.accepts_body)
 
     @property
     def sent_messages(self) -> tuple[MessageView, ...]:
@@ -306,6 +294,7 @@ class QueueProbe(StateAssertions, JournalAssertions):
         the handler is not called.  What it raises leaves the batch in flight and is raised
         again, unless ``raise_errors`` is false.  ``ValueError`` for a batch size AWS refuses.
         """
+        __tracebackhide__ = True
         return lambda_events.invoke(
             self._world,
             self.key,
@@ -337,6 +326,7 @@ class QueueProbe(StateAssertions, JournalAssertions):
         many deletions; ``WaitTimeout`` if so many cannot be had.  ``advance=False`` handles only
         what can be delivered now.  ``ClockModeError`` for ``advance`` in system mode.
         """
+        __tracebackhide__ = True
         return Drain(
             self._world,
             self.key,
@@ -379,7 +369,3 @@ class QueueProbe(StateAssertions, JournalAssertions):
         """Wait until there is no message in any state."""
         __tracebackhide__ = True
         waits.wait_until_empty(self._world, self.key, timeout)
-
-
-def _is_purge(event: Event, chosen: Mapping[str, Any]) -> bool:
-    return event.message_id is None and any(event in story.events for story in chosen.values())

@@ -281,3 +281,17 @@ def test_a_clock_that_cannot_be_advanced_is_not_advised_to(
     left, _, advice = hint.partition(": ")
     seconds = left.removeprefix("delayed for ").removesuffix(" more seconds")
     assert advice == f"move the process clock by {seconds} s"
+
+
+def test_a_message_missing_in_an_order_has_the_hint_of_any_missing_message(
+    world: Any, queue: Any, hint_of: Callable[..., str | None]
+) -> None:
+    assert hint_of(queue.assert_order, ["a"]) == "no message has ever been on 'orders'"
+    world.queue("refunds").send("a")
+    assert hint_of(queue.assert_order, ["a"]) == "such a message is on 'refunds'"
+    queue.send("a")
+    queue.send("b")
+    assert hint_of(queue.assert_order, ["b", "a"]) is None
+    assert hint_of(queue.assert_order, ["a"], by="receipt") == (
+        "it is visible, and no consumer has received it"
+    )
