@@ -83,7 +83,7 @@ def test_requests(sqs_server: SqsServer, sqs_queue: QueueProbe) -> None:
     assert_type(
         sqs_server.requests.assert_called("SendMessage", times=1), tuple[RequestRecord, ...]
     )
-    sqs_server.requests.assert_not_called("PurgeQueue")
+    sqs_server.requests.assert_not_called("PurgeQueue", queue=sqs_queue)
     sqs_server.requests.clear()
 
 

@@ -59,7 +59,7 @@ def test_asserting(sqs_queue: QueueProbe) -> None:
     sqs_queue.assert_never_received(body=lambda body: body == "hello")
     sqs_queue.assert_deleted(body="hello")
     sqs_queue.assert_in_flight(body="hello", for_seconds=30)
-    sqs_queue.assert_delayed(body="hello", for_seconds=5)
+    sqs_queue.assert_delayed(body="hello", for_seconds=dt.timedelta(seconds=5))
     sqs_queue.assert_visibility_extended(body="hello", times=1)
     sqs_queue.assert_order(["a", "b"])
     sqs_queue.assert_nothing_sent()
@@ -87,6 +87,7 @@ def test_consuming(sqs_queue: QueueProbe) -> None:
 
 def test_waiting(sqs_queue: QueueProbe) -> None:
     assert_type(sqs_queue.wait_for("hello", state="visible"), tuple[MessageView, ...])
+    assert_type(sqs_queue.wait_for(json={"id": ANY}, exact=True), tuple[MessageView, ...])
     sqs_queue.wait_until_empty(timeout=1)
 
 
@@ -94,6 +95,7 @@ def test_tracking(sqs_server: SqsServer) -> None:
     with sqs_server.track() as session:
         assert_type(session, Session)
     assert_type(session.events, tuple[Event, ...])
+    assert_type(sqs_server.events, tuple[Event, ...])
     for event in session.dead_lettered:
         assert_type(event.at_ms, int)
         assert_type(event.message_id, str | None)
