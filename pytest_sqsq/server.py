@@ -67,6 +67,7 @@ class SqsServer(Life):
 
     @property
     def port(self) -> int:
+        """The port that it listens on."""
         return int(self.url.rpartition(":")[2])
 
     @property
@@ -170,6 +171,7 @@ class SqsServer(Life):
 
     @property
     def clock(self) -> Clock:
+        """The server's clock."""
         return self._running().clock
 
     @property

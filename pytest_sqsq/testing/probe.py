@@ -48,14 +48,17 @@ class QueueProbe(StateAssertions, JournalAssertions):
 
     @property
     def arn(self) -> str:
+        """The queue's ARN, as redrive policies name it."""
         return self.key.arn
 
     @property
     def account_id(self) -> str:
+        """The 12 digits of the account that owns the queue."""
         return self.key.account_id
 
     @property
     def region(self) -> str:
+        """The region that the queue is in."""
         return self.key.region
 
     @property
