@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar, Unpack
 from pytest_sqsq.running import LIMIT
 from pytest_sqsq.testing import waits
 from pytest_sqsq.testing.probe import QueueProbe
+from pytest_sqsq.testing.threads import OWN_THREADS
 from pytest_sqsq.timeline import MILLISECOND
 
 if TYPE_CHECKING:
@@ -163,7 +164,7 @@ class Aio:
         loop = _running_loop()
         bridge = _Bridge(self._server, loop)
         # Not the loop's own threads: consumers may have taken them all.
-        with ThreadPoolExecutor(1, f"{waits.OWN_THREADS}aio") as thread, bridge:
+        with ThreadPoolExecutor(1, f"{OWN_THREADS}aio") as thread, bridge:
             future = loop.run_in_executor(thread, copy_context().run, bridge.run, function)
             try:
                 return await asyncio.shield(future)
@@ -200,7 +201,7 @@ class _Watcher:
 
     async def rest(self, pause: Pause) -> None:
         if self._thread is None:
-            self._thread = ThreadPoolExecutor(1, f"{waits.OWN_THREADS}aio")
+            self._thread = ThreadPoolExecutor(1, f"{OWN_THREADS}aio")
         loop = asyncio.get_running_loop()
         await loop.run_in_executor(self._thread, self._traffic.wait_for_change, *pause)
 

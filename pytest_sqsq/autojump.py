@@ -2,8 +2,10 @@
 
 A jump is due when the consumers have come to rest: no request is open, time is not held, and for
 a while nothing has changed.  If as many polls are parked as were at most since the last reset,
-``threshold`` is long enough; if fewer are, a consumer is at work, and has ``grace``.  Time jumps
-to ends of polls, ends of visibility timeouts and delays, steps of move tasks and callbacks.
+``threshold`` is long enough; if fewer are, a consumer is at work, and has ``grace``.  So has a
+thread that was started since, and may be about to poll.  Who computes has longer: on a machine
+under load, or while coverage is measured, little work takes long.  Time jumps to ends of polls,
+ends of visibility timeouts and delays, steps of move tasks and callbacks.
 """
 
 from __future__ import annotations
@@ -13,7 +15,9 @@ from contextlib import contextmanager
 from threading import Lock, Thread
 from typing import TYPE_CHECKING
 
+from pytest_sqsq.clock import computed_seconds, monotonic
 from pytest_sqsq.errors import GateTimeout
+from pytest_sqsq.testing.threads import count_others
 
 if TYPE_CHECKING:
     from pytest_sqsq.gateway.gate import RequestGate
@@ -22,6 +26,15 @@ if TYPE_CHECKING:
 
 # Jumps in a row, while nothing but ends of polls lies ahead, until real time has to pass.
 FREE_JUMPS = 3
+
+# Real seconds between two looks at the threads that are waited for: no request tells of their end.
+LOOK_SECONDS = 0.02
+
+# A process that computed for this part of the grace is at work still, and gets another one.
+COMPUTING_PART = 0.1
+
+# How often the grace passes, at most, for one that computes on and on.
+GRACES = 10
 
 
 class Jumper:
@@ -48,6 +61,8 @@ class Jumper:
         self._free = FREE_JUMPS
         # The most polls that were parked at once, as far as this jumper has seen.
         self.most_parked = 0
+        # The threads without a parked poll when all was last at rest.
+        self._absentees = 0
         # How much has happened on queues while this was watching.
         self.stirs = 0
 
@@ -82,15 +97,34 @@ class Jumper:
         """Whether time must stand, whatever has happened."""
         return self._clock.holds > 0 or self._gate.open_count > 0
 
-    def rests(self, seen: int, patience: float) -> bool:
-        """Wait for ``patience`` real seconds; whether nothing has changed since ``seen``."""
-        self.most_parked = max(self.most_parked, self._gate.parked_high_water)
-        return self._gate.wait_for_change(seen, patience) == seen
+    def rests(self, seen: int, *, hopeful: bool = False) -> bool:
+        """Wait for as long as it takes; whether nothing has changed since ``seen``.
 
-    def patience(self) -> float:
-        """Real seconds in which nothing may change before a jump."""
+        ``hopeful`` is to have the patience that consumers at work get, though none is seen.
+        """
+        self.most_parked = max(self.most_parked, self._gate.parked_high_water)
         rules = self._clock.jump_rules
-        return rules.grace if self.is_busy else rules.threshold
+        begun, computed, graces = monotonic(), computed_seconds(), GRACES - 1
+        while True:
+            patient = hopeful or self.is_busy or self._awaits_newcomers()
+            waited = monotonic() - begun
+            left = (rules.grace if patient else rules.threshold) - waited
+            if left > 0:
+                if self._gate.wait_for_change(seen, min(left, LOOK_SECONDS)) != seen:
+                    return False
+            elif patient and graces and computed_seconds() - computed >= COMPUTING_PART * waited:
+                begun, computed, graces = monotonic(), computed_seconds(), graces - 1
+            else:
+                self._absentees = self._count_absentees()
+                return self._gate.changes == seen
+
+    def _awaits_newcomers(self) -> bool:
+        """Whether there are threads that may be about to poll for the first time."""
+        return self._count_absentees() > self.stack.absentees
+
+    def _count_absentees(self) -> int:
+        """How many threads that may be consumers are not in a parked poll."""
+        return max(0, count_others(self.stack.bystanders) - self._gate.parked_count)
 
     # Where to
 
@@ -132,6 +166,7 @@ class Jumper:
             self._free = self._free - 1 if free else FREE_JUMPS
             self._clock.count_jump(busy=self.is_busy)
             self._gate.lower_high_water()
+            self.stack.absentees = self._absentees
             if self._skips_polls and not free:
                 self.broker.postpone_polls(target)
             return target
@@ -227,7 +262,7 @@ class Autojump:
         gate = self._gate
         if jumper.is_obstructed or not gate.parked_count:
             gate.wait_for_change(seen)
-        elif jumper.rests(seen, jumper.patience()):
+        elif jumper.rests(seen):
             if jumper.target_ms is None:
                 gate.wait_for_change(seen)
             else:

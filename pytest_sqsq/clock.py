@@ -36,6 +36,7 @@ class _RealTime:
     monotonic = staticmethod(time.perf_counter)
     monotonic_ns = staticmethod(time.perf_counter_ns)
     wall = staticmethod(time.time)
+    computed = staticmethod(time.process_time)
 
     freezegun = sys.modules.get("freezegun.api")
     if freezegun is not None and time.time is freezegun.fake_time:
@@ -56,6 +57,11 @@ def monotonic() -> float:
     return _RealTime.monotonic()
 
 
+def computed_seconds() -> float:
+    """Seconds for which this process has computed so far, in all its threads."""
+    return _RealTime.computed()
+
+
 def real_now_ms() -> int:
     """The real wall clock in milliseconds since the epoch, whatever the process clock says."""
     return _RealTime.monotonic_ns() // 1_000_000 + _RealTime.wall_offset_ms
@@ -65,7 +71,8 @@ class JumpRules(NamedTuple):
     """How time jumps in autojump mode, and inside ``run_for`` and ``run_until``.
 
     ``threshold`` is how many real seconds nothing may happen before a jump, ``grace`` the same
-    while fewer polls are parked than have been.  With ``skip_empty_polls`` polls do not end where
+    while fewer polls are parked than have been; it begins anew, a few times at most, where the
+    process has been computing meanwhile.  With ``skip_empty_polls`` polls do not end where
     something else lies ahead: they stay parked, as if each had been repeated at its end.
     """
 

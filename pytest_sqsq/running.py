@@ -122,7 +122,7 @@ class _Run:
             seen = self._gate.changes
             if self._jumper.is_obstructed:
                 self._gate.wait_for_change(seen, max(0.0, until - monotonic()))
-            elif self._jumper.rests(seen, self._patience()):
+            elif self._jumper.rests(seen, hopeful=self._is_hopeful):
                 self._awaits_first_poll = False
                 self._last_rest = monotonic()
                 return seen
@@ -130,11 +130,10 @@ class _Run:
                 self._check_stall()
                 return None
 
-    def _patience(self) -> float:
-        # A consumer that was only just started has not polled yet.
-        if self._awaits_first_poll and self._gate.parked_high_water == 0:
-            return self._server.clock.jump_rules.grace
-        return self._jumper.patience()
+    @property
+    def _is_hopeful(self) -> bool:
+        # A consumer that was only just started has not polled yet; it may be another process.
+        return self._awaits_first_poll and self._gate.parked_high_water == 0
 
     def _check_stall(self) -> None:
         seconds = STALL_SECONDS * self._server.timeout_factor
@@ -157,7 +156,7 @@ class _Run:
         if self._gate.changes != seen:
             # The predicate may have made requests, after which there has to be rest again.
             seen = self._gate.changes
-            if self._jumper.is_obstructed or not self._jumper.rests(seen, self._patience()):
+            if self._jumper.is_obstructed or not self._jumper.rests(seen, hopeful=self._is_hopeful):
                 return
         if self._jumper.target_ms is not None:
             self.jump(seen, limit_ms)

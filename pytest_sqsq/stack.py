@@ -79,6 +79,8 @@ class Stack:
 
     def _build(self) -> None:
         self.bystanders = WeakSet(threading.enumerate())
+        # How many threads that came later were waited for in vain: they are no pollers.
+        self.absentees = 0
         self.chances = Chances(self.options["seed"])
         self.broker = self._new_broker()
         self.faults = Faults(self.broker, self.clock, self._gate, self.chances)

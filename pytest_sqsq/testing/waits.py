@@ -9,7 +9,6 @@ other thread or task in this process that might be a consumer about to connect.
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Awaitable, Callable, Generator
 from contextlib import closing
 from inspect import isawaitable, iscoroutine
@@ -31,6 +30,7 @@ from pytest_sqsq.testing.failures import (
 from pytest_sqsq.testing.looks import Sample, take_look
 from pytest_sqsq.testing.matching import BodyMatcher, Criteria, checked_count, shortened
 from pytest_sqsq.testing.outlook import advice_for
+from pytest_sqsq.testing.threads import count_others
 from pytest_sqsq.testing.world import World
 from pytest_sqsq.timeline import duration_ms
 
@@ -38,9 +38,6 @@ T = TypeVar("T")
 P = ParamSpec("P")
 
 DEFAULT_TIMEOUT = 5.0
-
-OWN_THREADS = "sqsq-"
-"""How the names of a server's own threads begin."""
 
 # What changed while a predicate was asked may have been its own requests, so it is no reason to
 # ask again at once, and it may have been something else, so it is one to ask again soon.
@@ -267,12 +264,7 @@ def _is_stuck(world: World) -> bool:
 
 
 def _is_other_code_running(world: World) -> bool:
-    return are_other_tasks_running() or any(
-        thread is not threading.current_thread()
-        and thread not in world.bystanders
-        and not thread.name.startswith(OWN_THREADS)
-        for thread in threading.enumerate()
-    )
+    return are_other_tasks_running() or count_others(world.bystanders) > 0
 
 
 def _until_due(world: World, left: float) -> float:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
+from time import process_time
 
 import pytest
 
@@ -171,6 +172,57 @@ def test_time_stands_while_one_of_the_consumers_is_at_work(server, consumers, pa
 
     assert worked == [(5, 5), (10, 10)]
     assert server.clock.busy_jumps == 0
+
+
+def test_a_consumer_that_computes_has_more_than_the_grace(
+    make_server, make_consumers, passed
+) -> None:
+    server = make_server(clock="autojump", autojump_grace=0.2)
+    consumers = make_consumers(server)
+    queue = server.create_queue("orders")
+    worked: list[tuple[float, float]] = []
+
+    def work(body: str) -> bool:
+        begun, computed = passed(server), process_time()
+        while process_time() < computed + 0.5:
+            sum(range(1000))
+        worked.append((begun, passed(server)))
+        return True
+
+    with server.clock.hold():
+        consumers.start(queue.url, work, count=2)
+        server.wait_for_pollers(2)
+        queue.send("hello", DelaySeconds=5)
+        queue.send("hello", DelaySeconds=10)
+    server.wait_until(lambda: len(worked) == 2, timeout=30)
+
+    assert worked == [(5, 5), (10, 10)]
+    assert server.clock.busy_jumps == 0
+
+
+def test_a_consumer_that_computes_on_and_on_is_not_waited_for_endlessly(
+    make_server, make_consumers
+) -> None:
+    server = make_server(clock="autojump", autojump_grace=0.02)
+    consumers = make_consumers(server)
+    queue = server.create_queue("orders")
+    second = threading.Event()
+
+    def work(body: str) -> bool:
+        if body == "second":
+            second.set()
+        while not second.is_set():
+            sum(range(1000))
+        return True
+
+    with server.clock.hold():
+        consumers.start(queue.url, work, count=2)
+        server.wait_for_pollers(2)
+        queue.send("first", DelaySeconds=1)
+        queue.send("second", DelaySeconds=5)
+    assert second.wait(30)
+
+    assert server.clock.busy_jumps == 1
 
 
 def test_time_jumps_after_the_grace_though_a_consumer_is_at_work(

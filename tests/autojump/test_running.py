@@ -91,6 +91,42 @@ def test_a_consumer_that_is_just_starting_is_waited_for(server, consumers) -> No
     assert attempts == ["hello"] * 3
 
 
+def test_consumers_that_are_just_starting_are_all_waited_for(server, consumers) -> None:
+    queue = server.create_queue("orders")
+
+    def start() -> None:
+        for count in (1, 2, 3):
+            consumers.start(queue.url)
+            server.wait_for_pollers(count, timeout=30)
+
+    starter = threading.Thread(target=start)
+    starter.start()
+    events = server.run_for(30)
+    starter.join()
+
+    assert [(event.kind, event.at_ms - server.clock.started_ms) for event in events] == [
+        ("poll_ended", 20_000)
+    ] * 3
+
+
+def test_a_thread_that_never_polls_is_waited_for_once(make_server, make_consumers, passed) -> None:
+    server = make_server(autojump_grace=0.1)
+    consumers = make_consumers(server)
+    released = threading.Event()
+    producer = threading.Thread(target=released.wait)
+    producer.start()
+    consumers.start(server.create_queue("orders").url)
+    server.wait_for_pollers(1)
+    with ThreadPoolExecutor(1) as pool:
+        # With a wait before each of the jumps it would take more than a minute.
+        events = pool.submit(server.run_for, 15_000).result(timeout=60)
+    released.set()
+    producer.join()
+
+    assert kinds(events) == ["poll_ended"] * 750
+    assert (passed(server), server.clock.busy_jumps) == (15_000, 0)
+
+
 def test_the_heartbeats_of_work_that_goes_on_get_their_turn(server, consumers, passed) -> None:
     queue = server.create_queue("orders", attributes={"VisibilityTimeout": 30})
     client = server.client()

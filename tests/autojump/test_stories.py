@@ -32,11 +32,6 @@ def machine(request: pytest.FixtureRequest) -> Iterator[None]:
         thread.join()
 
 
-@pytest.fixture(params=range(2), ids="run {}".format)
-def repeated(request: pytest.FixtureRequest) -> None:
-    """Runs a test several times."""
-
-
 def facts(events, kinds) -> list[tuple[float, str, str]]:
     """When what happened to which message, in an order that does not depend on threads."""
     found = [
@@ -84,7 +79,7 @@ def jump_by_itself(server) -> None:
 
 
 @pytest.mark.parametrize("pass_time", [run, jump_by_itself])
-@pytest.mark.usefixtures("machine", "repeated")
+@pytest.mark.usefixtures("machine")
 def test_two_days_of_four_consumers(server, consumers, pass_time: Callable[..., None]) -> None:
     queue = server.create_queue(
         "orders",
@@ -150,7 +145,45 @@ def test_two_days_of_four_consumers(server, consumers, pass_time: Callable[..., 
         assert len(polls) == len(session.received)
 
 
-@pytest.mark.usefixtures("machine", "repeated")
+def all_that_happens(server, consumers) -> list[tuple[int, str, str, str]]:
+    """Two days in the life of consumers that were only just started, and poll when they do."""
+    orders = server.create_queue("orders", dead_letter_queue="failed", max_receive_count=3)
+    receipts = server.create_queue("receipts", attributes={"DelaySeconds": 90})
+    client = server.client()
+    shop = Shop()
+
+    def handle(order: str) -> bool:
+        handled = shop.handle(order)
+        if handled:
+            client.send_message(QueueUrl=receipts.url, MessageBody=f"{order}, paid")
+        return handled
+
+    plan = {"first": 6, "poison": 12, "late": 12, "left": 30, "right": 30, "last": 47}
+    for order, hours in plan.items():
+        server.clock.call_at(
+            server.now + timedelta(hours=hours),
+            lambda order=order: client.send_message(QueueUrl=orders.url, MessageBody=order),
+        )
+    consumers.start(orders.url, handle, CONSUMERS)
+    consumers.start(receipts.url, count=1)
+    events = server.run_for(timedelta(days=2), skip_empty_polls=True)
+    assert server.clock.busy_jumps == 0
+    return sorted((event.at_ms, event.kind, event.queue, event.body or "") for event in events)
+
+
+def test_ten_runs_in_a_row_are_alike(make_server, make_consumers) -> None:
+    runs = []
+    for _ in range(10):
+        server = make_server()
+        consumers = make_consumers(server)
+        runs.append(all_that_happens(server, consumers))
+        consumers.stop()
+
+    assert len(runs[0]) == 51
+    assert runs == [runs[0]] * 10
+
+
+@pytest.mark.usefixtures("machine")
 def test_two_hours_of_four_consumers_with_every_poll(server, consumers) -> None:
     queue = server.create_queue(
         "orders",
