@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json as json_module
 import re
+from bisect import bisect_left
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from decimal import Decimal, InvalidOperation
@@ -127,7 +128,7 @@ class Criteria:
     def _body_differences(self, body: str) -> Iterator[str]:
         if isinstance(self.body, str):
             if body != self.body:
-                yield f"the body is {shortened(body)!r}, not {shortened(self.body)!r}"
+                yield _text_difference(self.body, body)
         elif isinstance(self.body, re.Pattern):
             if self.body.search(body) is None:
                 yield f"the body {shortened(body)!r} does not match {self.body.pattern!r}"
@@ -204,6 +205,15 @@ def _is_bool_for_number(expected: Any, actual: Any) -> bool:
     return isinstance(expected, bool | int | float) and (
         isinstance(expected, bool) != isinstance(actual, bool)
     )
+
+
+def _text_difference(expected: str, actual: str) -> str:
+    if shortened(actual) != shortened(expected):
+        return f"the body is {shortened(actual)!r}, not {shortened(expected)!r}"
+    shorter = min(len(actual), len(expected))
+    alike = bisect_left(range(shorter), True, key=lambda at: actual[: at + 1] != expected[: at + 1])
+    left, right = shortened(actual[alike:], 20), shortened(expected[alike:], 20)
+    return f"the body goes on with {left!r} after {alike} characters, not with {right!r}"
 
 
 def _body_json_difference(expected: Any, body: str, *, exact: bool) -> str | None:

@@ -14,15 +14,20 @@ from pytest_sqsq.testing.world import World
 
 
 def all_events(world: World) -> tuple[Event, ...]:
-    """What has happened on all queues that are there, oldest first, each instant queue by queue.
+    """What has happened on all queues that are there, oldest first.
 
+    What happened at one instant comes queue by queue, those with a dead-letter queue first.
     Raises ``JournalForgotten`` where a journal has dropped a part.  O(events).
     """
     return tuple(merge(*_journals(world), key=lambda event: event.at_ms))
 
 
 def _journals(world: World) -> Iterator[tuple[Event, ...]]:
-    for queue in world.broker.queues:
+    # What is dead-lettered leaves one queue before it arrives in the other.
+    sources_first = sorted(
+        world.broker.queues, key=lambda queue: queue.settings.redrive_policy is None
+    )
+    for queue in sources_first:
         try:
             look = take_look(world, queue.key, Sample())
         except QueueDoesNotExist:

@@ -2,12 +2,15 @@ from __future__ import annotations
 
 import re
 from decimal import Decimal
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from unittest.mock import ANY
 
 import pytest
 
 from pytest_sqsq.testing.matching import Criteria, json_difference
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 
 def is_shout(body: str) -> bool:
@@ -143,6 +146,16 @@ def test_what_matches_nothing_by_mistake_is_refused(given: dict[str, Any], error
     with pytest.raises(TypeError) as caught:
         Criteria(**given)
     assert str(caught.value) == error
+
+
+def test_long_bodies_that_begin_alike_are_told_apart(
+    world: Any, failure_of: Callable[..., str]
+) -> None:
+    queue = world.queue("orders")
+    queue.send("x" * 200 + "a")
+    assert failure_of(queue.assert_contains, "x" * 200 + "b" * 30).splitlines()[-2] == (
+        f"    the body goes on with 'a' after 200 characters, not with '{'b' * 19}…'"
+    )
 
 
 def test_any_body_will_do() -> None:

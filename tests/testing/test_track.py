@@ -90,6 +90,17 @@ def test_all_events_of_all_queues_come_in_the_order_of_time(world: Any) -> None:
     ]
 
 
+def test_among_all_events_a_dead_letter_leaves_before_it_arrives(world: Any) -> None:
+    queue = world.queue("orders", dead_letter_queue=world.queue("dead"))
+    queue.send("a")
+    queue.receive()
+    world.clock.advance(30)
+    assert [(event.queue, event.kind) for event in all_events(world)[-2:]] == [
+        ("orders", "dead_lettered"),
+        ("dead", "moved"),
+    ]
+
+
 def test_all_events_are_whole_or_not_given(make_world: Callable[..., Any]) -> None:
     world = make_world(journal_size=1)
     world.queue("orders").send("a")
