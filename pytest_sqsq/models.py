@@ -178,6 +178,11 @@ def instant_text(instant_ms: int) -> str:
     return moment.strftime("%Y-%m-%dT%H:%M:%S.") + f"{instant_ms % 1000:03d}Z"
 
 
+def shortened(text: str, limit: int = 80) -> str:
+    """At most ``limit`` characters of a text, the cut shown."""
+    return text if len(text) <= limit else text[: limit - 1] + "…"
+
+
 NO_DETAIL: Mapping[str, str | int | None] = {}
 """Shared by all events that have none."""
 
@@ -197,16 +202,12 @@ class Event(NamedTuple):
     detail: Mapping[str, str | int | None] = NO_DETAIL
 
     def __str__(self) -> str:
-        subject = f" {_shortened(self.body)!r}" if self.body is not None else ""
+        subject = f" {shortened(self.body, 60)!r}" if self.body is not None else ""
         extra = ", ".join(f"{name}={value}" for name, value in self.detail.items())
         where = f" on {self.queue!r}" if self.queue else ""
         return f"{instant_text(self.at_ms)} {self.kind}{subject}{where}" + (
             f" ({extra})" if extra else ""
         )
-
-
-def _shortened(text: str, limit: int = 60) -> str:
-    return text if len(text) <= limit else text[: limit - 1] + "…"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -25,6 +25,7 @@ from pytest_sqsq.models import (
     QueueSettings,
     QueueStatistics,
     instant_text,
+    shortened,
 )
 from pytest_sqsq.store.records import QueueRecord
 
@@ -397,7 +398,7 @@ class Queue:
         if blocker is not None:
             return (
                 f"message group {message.message_group_id!r} waits for"
-                f" {blocker.body!r}, {self.why_not_deliverable(blocker)}"
+                f" {shortened(blocker.body)!r}, {self.why_not_deliverable(blocker)}"
             )
         if self.room_in_flight <= 0:
             return f"the in-flight limit of {self._surroundings.in_flight_limit} is reached"

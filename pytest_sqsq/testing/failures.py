@@ -10,9 +10,9 @@ import json
 from collections.abc import Iterator, Sequence
 from difflib import SequenceMatcher
 
-from pytest_sqsq.models import Event, MessageView, QueueKey, instant_text
+from pytest_sqsq.models import Event, MessageView, QueueKey, instant_text, shortened
 from pytest_sqsq.testing.looks import Look
-from pytest_sqsq.testing.matching import STATE_NAMES, Criteria, shortened
+from pytest_sqsq.testing.matching import STATE_NAMES, Criteria
 from pytest_sqsq.testing.stories import Story
 
 LISTED_MESSAGES = 10

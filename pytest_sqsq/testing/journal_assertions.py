@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Literal, overload
 
-from pytest_sqsq.models import Event, MessageView, QueueKey
+from pytest_sqsq.models import Event, MessageView, QueueKey, shortened
 from pytest_sqsq.testing.failures import body_lines, failure_text, plural
 from pytest_sqsq.testing.happenings import (
     assert_happened,
@@ -24,7 +24,7 @@ from pytest_sqsq.testing.hints import (
     find_undone_hint,
 )
 from pytest_sqsq.testing.looks import Look, take_look
-from pytest_sqsq.testing.matching import BodyMatcher, Criteria, checked_count, shortened
+from pytest_sqsq.testing.matching import BodyMatcher, Criteria, checked_count
 from pytest_sqsq.testing.stories import Story, is_arrival
 from pytest_sqsq.testing.world import World
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from decimal import Decimal, InvalidOperation
 from typing import TYPE_CHECKING, Any
 
-from pytest_sqsq.models import MessageState, MessageView
+from pytest_sqsq.models import MessageState, MessageView, shortened
 
 if TYPE_CHECKING:
     from pytest_sqsq.engine.message import Message
@@ -22,6 +22,10 @@ STATE_NAMES: Mapping[str, str] = {
     "in_flight": "in flight",
     "delayed": "delayed",
 }
+
+
+VALUE_CHARACTERS = 300
+"""So much of a value stands in a failure text."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -92,7 +96,7 @@ class Criteria:
         wanted = [] if self.message_id is None else [f"id {self.message_id!r}"]
         wanted += [text for text in (self._body_wanted(), self._json_wanted()) if text]
         if self.attributes is not None:
-            wanted.append(f"attributes {dict(self.attributes)!r}")
+            wanted.append(f"attributes {_value_text(dict(self.attributes))}")
         with_what = " with " + " and ".join(wanted) if wanted else ""
         group = "" if self.group_id is None else f" in group {self.group_id!r}"
         return f"{number} {named}{with_what}{group}"
@@ -109,7 +113,7 @@ class Criteria:
     def _json_wanted(self) -> str | None:
         if self.json is None:
             return None
-        return f"{'exactly the json' if self.exact else 'json'} {self.json!r}"
+        return f"{'exactly the json' if self.exact else 'json'} {_value_text(self.json)}"
 
     def _differences(self, view: MessageView) -> Iterator[str]:
         if self.message_id is not None and view.message_id != self.message_id:
@@ -119,7 +123,8 @@ class Criteria:
             if name not in view.attributes:
                 yield f"there is no attribute {name!r}"
             elif not _attribute_matches(wanted, view.attributes[name]):
-                yield f"attribute {name!r} is {view.attributes[name]!r}, not {wanted!r}"
+                actual = _value_text(view.attributes[name])
+                yield f"attribute {name!r} is {actual}, not {_value_text(wanted)}"
         if self.group_id is not None and view.message_group_id != self.group_id:
             yield f"the group is {view.message_group_id!r}, not {self.group_id!r}"
         if self.state is not None and view.state != self.state:
@@ -146,11 +151,6 @@ def checked_count(count: int | None, name: str) -> None:
         raise ValueError(f"{name} is {count!r}; it is a whole number, 0 for none at all")
 
 
-def shortened(text: str, limit: int = 80) -> str:
-    """At most ``limit`` characters of a text, the cut shown."""
-    return text if len(text) <= limit else text[: limit - 1] + "…"
-
-
 def parse_json(text: str) -> tuple[bool, Any]:
     """Whether the text is JSON, and its value."""
     try:
@@ -172,7 +172,7 @@ def json_difference(expected: Any, actual: Any, *, exact: bool, path: str = "$")
         return _array_difference(expected, actual, exact, path)
     if expected == actual and not _is_bool_for_number(expected, actual):
         return None
-    return f"{path} is {actual!r}, not {expected!r}"
+    return f"{path} is {_value_text(actual)}, not {_value_text(expected)}"
 
 
 def _object_difference(
@@ -222,6 +222,10 @@ def _body_json_difference(expected: Any, body: str, *, exact: bool) -> str | Non
         return f"the body {shortened(body)!r} is not JSON"
     difference = json_difference(expected, value, exact=exact)
     return None if difference is None else f"in the body {difference}"
+
+
+def _value_text(value: Any) -> str:
+    return shortened(repr(value), VALUE_CHARACTERS)
 
 
 def _attribute_matches(expected: Any, actual: str | bytes) -> bool:

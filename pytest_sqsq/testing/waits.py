@@ -16,7 +16,7 @@ from typing import Any, Concatenate, NamedTuple, NoReturn, ParamSpec, TypeVar, c
 
 from pytest_sqsq.clock import monotonic
 from pytest_sqsq.errors import QueueDoesNotExist, WaitTimeout
-from pytest_sqsq.models import Event, MessageState, MessageView, QueueKey
+from pytest_sqsq.models import Event, MessageState, MessageView, QueueKey, shortened
 from pytest_sqsq.testing.awaiting import are_other_tasks_running, require_no_loop
 from pytest_sqsq.testing.failures import (
     clock_line,
@@ -28,7 +28,7 @@ from pytest_sqsq.testing.failures import (
     told,
 )
 from pytest_sqsq.testing.looks import Sample, take_look
-from pytest_sqsq.testing.matching import BodyMatcher, Criteria, checked_count, shortened
+from pytest_sqsq.testing.matching import BodyMatcher, Criteria, checked_count
 from pytest_sqsq.testing.outlook import advice_for
 from pytest_sqsq.testing.threads import count_others
 from pytest_sqsq.testing.world import World

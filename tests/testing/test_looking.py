@@ -275,3 +275,13 @@ def test_a_long_group_is_looked_at_without_walking_it_for_each_message(
     monkeypatch.setattr(Group, "__iter__", count_steps)
     assert len(queue.messages()) == 199
     assert steps <= 200
+
+
+def test_the_body_of_a_blocking_message_is_cut(world: Any) -> None:
+    queue = world.queue("orders.fifo")
+    queue.send("x" * 1000, MessageGroupId="g")
+    queue.receive()
+    assert queue.send("b", MessageGroupId="g").why_not_deliverable == (
+        f"message group 'g' waits for '{'x' * 79}…', in flight until 2030-01-01T00:00:30.000Z"
+        " (receive 1)"
+    )

@@ -158,6 +158,17 @@ def test_long_bodies_that_begin_alike_are_told_apart(
     )
 
 
+def test_large_values_are_cut(world: Any, failure_of: Callable[..., str]) -> None:
+    queue = world.queue("orders")
+    large = "x" * 1000
+    queue.send(
+        f'{{"a": "{large}"}}',
+        MessageAttributes={"k": {"DataType": "String", "StringValue": large}},
+    )
+    text = failure_of(queue.assert_contains, json={"a": [large]}, attributes={"k": large[1:]})
+    assert max(map(len, text.splitlines())) < 700
+
+
 def test_any_body_will_do() -> None:
     assert Criteria(body=ANY) == Criteria()
 
