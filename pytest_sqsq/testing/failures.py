@@ -63,11 +63,12 @@ def failure_text(
     found: str | None = None,
     listed: tuple[str, Sequence[str]] | None = None,
     criteria: Criteria | None = None,
+    besides: Sequence[MessageView] = (),
     hint: str | None = None,
 ) -> str:
     """The text of a failed assertion: what was expected, what was found, and :func:`told`."""
     headline = f"expected {expected} on {look.key.name!r}" + (f"; {found}" if found else "")
-    return told(headline, look, listed=listed, criteria=criteria, hint=hint)
+    return told(headline, look, listed=listed, criteria=criteria, besides=besides, hint=hint)
 
 
 def told(
@@ -76,12 +77,14 @@ def told(
     *,
     listed: tuple[str, Sequence[str]] | None = None,
     criteria: Criteria | None = None,
+    besides: Sequence[MessageView] = (),
     hint: str | None = None,
 ) -> str:
     """A headline, and below it the clock and what the queue was like.
 
     ``listed`` is a heading and the lines below it.  With ``criteria`` the closest message
-    follows with all in which it differs and with its history.  ``hint`` comes last.
+    ``besides`` some follows, with all in which it differs and with its history.  ``hint`` comes
+    last.
     """
     lines = [clock_line(look.now_ms, look.started_ms)]
     lines.append(f"queue: {counts_text(look.visible, look.in_flight, look.delayed)}")
@@ -89,7 +92,7 @@ def told(
         heading, entries = listed
         lines.append(f"{heading}:")
         lines += (f"  {entry}" for entry in entries)
-    closest = find_closest(criteria, look) if criteria is not None else None
+    closest = find_closest(criteria, look, besides) if criteria is not None else None
     if criteria is not None and closest is not None:
         lines += _closest_lines(criteria, closest, look)
     if hint is not None:
@@ -141,13 +144,22 @@ def event_lines(events: Sequence[Event], look: Look) -> list[str]:
     return lines
 
 
-def find_closest(criteria: Criteria, look: Look) -> MessageView | None:
+def find_closest(
+    criteria: Criteria, look: Look, besides: Sequence[MessageView] = ()
+) -> MessageView | None:
     """The message that differs least, gone ones included; the later one of equals.
 
-    Of at most :data:`COMPARED_MESSAGES` messages.
+    Of at most :data:`COMPARED_MESSAGES` messages, without those in ``besides``.
     """
-    candidates = [*_gone_views(look), *look.views][-COMPARED_MESSAGES:]
-    return max(reversed(candidates), key=lambda view: _closeness(criteria, view), default=None)
+    known = {view.message_id for view in besides}
+    candidates = [
+        view for view in (*_gone_views(look), *look.views) if view.message_id not in known
+    ]
+    return max(
+        reversed(candidates[-COMPARED_MESSAGES:]),
+        key=lambda view: _closeness(criteria, view),
+        default=None,
+    )
 
 
 def _gone_views(look: Look) -> Iterator[MessageView]:

@@ -34,7 +34,7 @@ def find_missing_hint(
         return _absence_hint(world, criteria.in_any_state, look)
     others = [view for view in there if view.state != criteria.state]
     if criteria.state is None or not others:
-        return None
+        return _departure_hint(criteria.in_any_state, look)
     if criteria.state == "visible":
         return _visible_hint(there, look, count)
     if criteria.state == "in_flight":

@@ -199,6 +199,7 @@ def miscount_text(
         look,
         found=there_are(len(found)),
         listed=("found", message_lines(found, look, len(found))) if found else None,
-        criteria=None if found else criteria,
+        criteria=criteria if is_too_few else None,
+        besides=found,
         hint=find_missing_hint(world, criteria, look, count) if is_too_few else None,
     )

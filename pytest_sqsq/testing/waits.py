@@ -143,7 +143,8 @@ def until_there(
             f"{criteria.phrase(count)} on {key.name!r}; {there_are(len(found))}{verdict}",
             look,
             listed=("found", message_lines(found, look, len(found))) if found else None,
-            criteria=None if found else criteria,
+            criteria=criteria if len(found) < count else None,
+            besides=found,
             hint=_clock_hint(world),
         )
 

@@ -239,6 +239,18 @@ def test_too_few_visible_messages_say_when_the_next_comes(
     queue.assert_contains(count=2, state="visible")
 
 
+def test_too_few_messages_say_where_the_others_have_gone(
+    queue: Any, hint_of: Callable[..., str | None]
+) -> None:
+    queue.send("a")
+    queue.delete(queue.receive()[0])
+    queue.send("a")
+    for state in (None, "visible"):
+        assert hint_of(queue.assert_contains, "a", count=2, state=state) == (
+            "such a message was deleted at +0 s"
+        )
+
+
 def test_it_is_the_soonest_of_several_messages_that_is_waited_for(
     world: Any, queue: Any, hint_of: Callable[..., str | None]
 ) -> None:

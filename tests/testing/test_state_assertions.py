@@ -133,6 +133,23 @@ expected 1 message with a body matching 'l.*e|l.*t' on 'orders'; there are 2
     )
 
 
+def test_too_few_are_listed_with_the_closest_one_besides_them(
+    queue: Any, failure_of: Callable[..., str]
+) -> None:
+    queue.send('{"id": 8, "total": 3}')
+    assert failure_of(queue.assert_contains, json={"id": 7}, count=2) == (
+        """\
+expected 2 messages with json {'id': 7} on 'orders'; there is 1
+  clock: 2030-01-01T00:00:10.000Z, 10 s after the test's start
+  queue: 2 visible, 1 in flight, 1 delayed
+  found:
+    '{"id": 7, "total": 3}' visible, never received
+  closest: '{"id": 8, "total": 3}' visible, never received, id <id>
+    in the body $.id is 8, not 7
+    +10 s sent"""
+    )
+
+
 def test_a_missing_message_is_told_with_the_closest_one(
     queue: Any, failure_of: Callable[..., str]
 ) -> None:
