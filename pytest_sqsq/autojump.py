@@ -30,6 +30,9 @@ FREE_JUMPS = 3
 # Real seconds between two looks at the threads that are waited for: no request tells of their end.
 LOOK_SECONDS = 0.02
 
+# Real seconds in which nothing may change after a callback, if a thread may have waited for it.
+NUDGE_SECONDS = 0.05
+
 # A process that computed for this part of the grace is at work still, and gets another one.
 COMPUTING_PART = 0.1
 
@@ -63,6 +66,8 @@ class Jumper:
         self.most_parked = 0
         # The threads without a parked poll when all was last at rest.
         self._absentees = 0
+        # Whether a callback ran in the latest jump; it may have woken a thread.
+        self._nudged = False
         # How much has happened on queues while this was watching.
         self.stirs = 0
 
@@ -70,15 +75,20 @@ class Jumper:
     def watching(self) -> Iterator[None]:
         """A context in which what happens on queues counts as a change."""
         self.broker.add_listener(self._stir)
+        self._clock.add_listener(self._nudge)
         try:
             yield
         finally:
+            self._clock.remove_listener(self._nudge)
             self.broker.remove_listener(self._stir)
 
     def _stir(self, _: Event) -> None:
         self._free = FREE_JUMPS
         self.stirs += 1
         self._gate.note_change()
+
+    def _nudge(self, event: Event) -> None:
+        self._nudged = self._nudged or event.kind == "callback"
 
     @property
     def is_current(self) -> bool:
@@ -103,14 +113,13 @@ class Jumper:
         ``hopeful`` is to have the patience that consumers at work get, though none is seen.
         """
         self.most_parked = max(self.most_parked, self._gate.parked_high_water)
-        rules = self._clock.jump_rules
         begun, computed, graces = monotonic(), computed_seconds(), GRACES - 1
         while True:
-            patient = hopeful or self.is_busy or self._awaits_newcomers()
+            patience, patient = self._patience(hopeful)
             waited = monotonic() - begun
-            left = (rules.grace if patient else rules.threshold) - waited
-            if left > 0:
-                if self._gate.wait_for_change(seen, min(left, LOOK_SECONDS)) != seen:
+            if waited < patience:
+                left = min(patience - waited, LOOK_SECONDS)
+                if self._gate.wait_for_change(seen, left) != seen:
                     return False
             elif patient and graces and computed_seconds() - computed >= COMPUTING_PART * waited:
                 begun, computed, graces = monotonic(), computed_seconds(), graces - 1
@@ -118,9 +127,15 @@ class Jumper:
                 self._absentees = self._count_absentees()
                 return self._gate.changes == seen
 
-    def _awaits_newcomers(self) -> bool:
-        """Whether there are threads that may be about to poll for the first time."""
-        return self._count_absentees() > self.stack.absentees
+    def _patience(self, hopeful: bool) -> tuple[float, bool]:
+        """Real seconds without a change that are enough, and whether it is for somebody's sake."""
+        rules = self._clock.jump_rules
+        absentees = self._count_absentees()
+        if hopeful or self.is_busy or absentees > self.stack.absentees:
+            return rules.grace, True
+        if self._nudged and absentees:
+            return max(rules.threshold, min(rules.grace, NUDGE_SECONDS)), True
+        return rules.threshold, False
 
     def _count_absentees(self) -> int:
         """How many threads that may be consumers are not in a parked poll."""
@@ -167,6 +182,7 @@ class Jumper:
             self._clock.count_jump(busy=self.is_busy)
             self._gate.lower_high_water()
             self.stack.absentees = self._absentees
+            self._nudged = False
             if self._skips_polls and not free:
                 self.broker.postpone_polls(target)
             return target

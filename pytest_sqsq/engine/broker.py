@@ -255,6 +255,7 @@ class Broker(Polling, Moving, Keeping):
         """When a message next comes back, appears or is moved by itself.  O(queues).
 
         Retention is left out: it happens when its time has passed, and nobody waits for it.
+        Where it will remove a message that is hidden before its time comes, O(messages).
         """
         return next_change(self)
 

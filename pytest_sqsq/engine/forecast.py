@@ -10,6 +10,7 @@ from pytest_sqsq.models import Event, EventKind
 
 if TYPE_CHECKING:
     from pytest_sqsq.engine.broker import Broker
+    from pytest_sqsq.engine.message import Message
 
 
 def forecast(broker: Broker) -> Event | None:
@@ -61,6 +62,16 @@ def next_change(broker: Broker) -> int | None:
 def _changes_in(queue: Queue) -> Iterator[int]:
     if queue.used_up:
         yield queue.settled_ms
-    for message in (queue.next_timeout(), queue.next_delay()):
-        if message is not None and (visible_ms := queue.visible_at_ms(message)) is not None:
-            yield visible_ms
+    first = [message for message in (queue.next_timeout(), queue.next_delay()) if message]
+    shown = [_shown_ms(queue, message) for message in first]
+    if None in shown:
+        # Where one that is hidden will be gone before, the next to be shown has to be looked for.
+        shown = [_shown_ms(queue, message) for message in queue.log.live_messages()]
+    yield from (shown_ms for shown_ms in shown if shown_ms is not None)
+
+
+def _shown_ms(queue: Queue, message: Message) -> int | None:
+    """When a hidden message is visible again or at last, unless retention removes it before."""
+    visible_ms = queue.visible_at_ms(message)
+    lives = visible_ms is not None and visible_ms < queue.expires_at_ms(message)
+    return visible_ms if lives else None

@@ -111,6 +111,17 @@ def test_retention_is_no_reason_to_jump_and_happens_when_it_is_passed(server, pa
     assert queue.statistics.expired == 1
 
 
+def test_time_does_not_jump_for_a_message_that_is_gone_before_it_comes_back(server, passed) -> None:
+    queue = server.create_queue("orders", attributes={"MessageRetentionPeriod": 60})
+    queue.send("hello")
+    queue.receive(visibility_timeout=600)
+    client = server.client()
+    for _ in range(4):
+        receive(client, queue, 1)
+
+    assert passed(server) == 3
+
+
 # Free jumps
 
 

@@ -155,6 +155,36 @@ def test_the_heartbeats_of_work_that_goes_on_get_their_turn(server, consumers, p
     queue.assert_visibility_extended(body="long work", times=5)
 
 
+def test_a_thread_that_a_callback_wakes_gets_its_turn(make_server, make_consumers, passed) -> None:
+    server = make_server(autojump_grace=0.1)
+    consumers = make_consumers(server)
+    queue = server.create_queue("orders", attributes={"VisibilityTimeout": 30})
+    client = server.client()
+    beats: list[float] = []
+
+    def work(body: str) -> bool:
+        [message] = queue.messages("in_flight")
+        beat = threading.Semaphore(0)
+        heart = server.clock.call_every(20, beat.release)
+        for _ in range(9):
+            assert beat.acquire(timeout=30)
+            beats.append(passed(server))
+            client.change_message_visibility(
+                QueueUrl=queue.url, ReceiptHandle=message.receipt_handle, VisibilityTimeout=30
+            )
+        heart.cancel()
+        return True
+
+    consumers.start(queue.url, work, count=2)
+    server.wait_for_pollers(2)
+    queue.send("long work")
+    server.run_until(lambda: queue.statistics.deleted)
+
+    assert beats == [20 * number for number in range(1, 10)]
+    queue.assert_received(body="long work", times=1)
+    assert server.clock.busy_jumps == 1
+
+
 def test_run_until_returns_at_once_where_the_predicate_holds(server, passed) -> None:
     server.create_queue("orders").send("hello", DelaySeconds=30)
 

@@ -33,6 +33,20 @@ def test_the_earliest_end_of_a_delay_or_of_a_visibility_timeout_counts(world) ->
     assert seconds_ahead(world) == 20
 
 
+def test_a_message_that_is_gone_before_it_comes_back_is_no_change_to_wait_for(world) -> None:
+    queue = world.queue("orders", message_retention_period=60)
+    world.send(queue, "a")
+    world.receive(queue, timeout=60)
+    assert seconds_ahead(world) is None
+
+    world.advance(10)
+    world.send(queue, "b")
+    world.receive(queue, timeout=55)
+    assert seconds_ahead(world) == 55
+    world.advance(54)
+    assert seconds_ahead(world) == 1
+
+
 def test_the_delay_of_a_fifo_queue_counts(world) -> None:
     queue = world.queue("a.fifo", delay_seconds=7)
     world.send(queue, "a", group="g", deduplication_id="1")
