@@ -10,7 +10,7 @@ from typing import Any, Literal, TypedDict
 
 from pytest_sqsq.errors import ClockModeError, WaitTimeout
 from pytest_sqsq.limits import MAX_RECEIVE_COUNT
-from pytest_sqsq.models import MessageView, QueueKey
+from pytest_sqsq.models import MessageView, QueueKey, shortened
 from pytest_sqsq.testing.acting import receive
 from pytest_sqsq.testing.awaiting import Caller
 from pytest_sqsq.testing.failures import live_listing, plural, told
@@ -244,7 +244,13 @@ class Drain:
             f" {self._wanted} asked for, and {why}; {plural(self._failed, 'failure')}",
             look,
             listed=live_listing(look),
+            hint=self._last_error(),
         )
+
+    def _last_error(self) -> str | None:
+        if not self._errors:
+            return None
+        return f"the last error of the handler was {shortened(repr(self._errors[-1]), 200)}"
 
 
 def _wanted_count(until: Until) -> int | None:

@@ -146,6 +146,18 @@ drain of 'orders': no message deleted of the 1 asked for, and nothing more is de
     )
 
 
+def test_a_count_out_of_reach_tells_what_the_handler_raised_last(
+    queue: Any, failure_of: Callable[..., str]
+) -> None:
+    queue.send("a")
+    text = failure_of(queue.drain, reject, until=1, advance=False)
+    assert text.splitlines()[0] == (
+        "drain of 'orders': no message deleted of the 1 asked for, and nothing more is deliverable"
+        " now; 1 failure"
+    )
+    assert text.splitlines()[-1] == ("  hint: the last error of the handler was ValueError('a')")
+
+
 @pytest.mark.parametrize("until", [0, -1, True, 1.5, "all"])
 def test_until_is_checked(queue: Any, until: Any) -> None:
     with pytest.raises(ValueError, match="'empty', a timedelta, or a number of messages"):
