@@ -151,6 +151,7 @@ def _message(record: MessageRecord) -> Message:
 def _task(record: MoveTaskRecord) -> MoveTask:
     return MoveTask(
         record.task_id,
+        record.place,
         record.source,
         record.destination_arn,
         record.rate,

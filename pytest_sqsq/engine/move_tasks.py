@@ -20,11 +20,12 @@ class MoveTask:
     """One task.  Guarded by the lock of its source queue.
 
     ``to_move`` is the number of messages found at the start and stays; ``rate`` is in messages
-    a second, ``None`` for all at once.  ``not_before_ms`` is when a step that the store refused
-    is tried again.
+    a second, ``None`` for all at once.  ``place`` tells which of two tasks was started first.
+    ``not_before_ms`` is when a step that the store refused is tried again.
     """
 
     task_id: str
+    place: int
     source: QueueKey
     destination_arn: str | None
     rate: int | None
@@ -69,6 +70,7 @@ class MoveTask:
     def record(self) -> MoveTaskRecord:
         return MoveTaskRecord(
             self.task_id,
+            self.place,
             self.source,
             self.destination_arn,
             self.rate,
@@ -94,6 +96,9 @@ class MoveTaskList:
         for other in self.outlived(task.source):
             known.remove(other)
         known.append(task)
+
+    def next_place(self) -> int:
+        return 1 + max((task.place for task in self._all()), default=0)
 
     def outlived(self, source: QueueKey) -> list[MoveTask]:
         """The ended tasks that are forgotten when another one of this source is added."""

@@ -28,9 +28,10 @@ class Moving(BrokerState):
                         "There is already a task running. Only one active task is allowed"
                         " for a source queue arn at a given time."
                     )
+                place = tasks.next_place()
             task_id = self._identifiers.new("task", source.key)
             task = MoveTask(
-                task_id, source.key, destination_arn, rate, now_ms, source.visible_count
+                task_id, place, source.key, destination_arn, rate, now_ms, source.visible_count
             )
             if not task.to_move:
                 task.status = "COMPLETED"

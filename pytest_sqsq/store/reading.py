@@ -48,7 +48,7 @@ class Reader:
                 decode_task(field.decode(), text)
                 for field, text in self._fields(self._keys.tasks).items()
             ]
-            yield from map(PutMoveTask, sorted(tasks, key=lambda task: task.started_ms))
+            yield from map(PutMoveTask, sorted(tasks, key=lambda task: task.place))
             clock = self._ask(("GET", self._keys.clock))
             if clock is not None:
                 yield PutClock(int(clock))

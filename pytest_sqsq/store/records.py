@@ -100,7 +100,10 @@ class ClearMessages(NamedTuple):
 
 
 class MoveTaskRecord(NamedTuple):
+    """A move task; ``place`` gives the order in which tasks were started."""
+
     task_id: str
+    place: int
     source: QueueKey
     destination_arn: str | None
     rate: int | None

@@ -338,6 +338,19 @@ def test_ended_and_cancelled_tasks_stay_in_the_list(world) -> None:
     assert world.broker.find_move_task(before[0].task_id) is None
 
 
+def test_tasks_of_one_instant_stay_in_the_order_in_which_they_were_started(world) -> None:
+    orders, dead = world.queue("orders"), world.queue("dead")
+    for number in range(6):
+        world.send(dead, str(number))
+        world.broker.start_move_task(dead, orders.arn, None)
+        if number == 3:
+            world.send(dead, "waits")
+            world.broker.cancel_move_task(world.broker.start_move_task(dead, orders.arn, 1))
+    before = [task.record() for task in world.broker.move_tasks(dead)]
+    world = world.restarted()
+    assert [task.record() for task in world.broker.move_tasks(dead)] == before
+
+
 def test_ids_of_a_seed_do_not_repeat_after_a_restart(open_store, make_world) -> None:
     world = make_world(open_store(), seed=7)
     ids = []
