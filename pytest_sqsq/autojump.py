@@ -34,10 +34,10 @@ LOOK_SECONDS = 0.02
 NUDGE_SECONDS = 0.05
 
 # A process that computed for this part of the grace is at work still, and gets another one.
-COMPUTING_PART = 0.1
+COMPUTING_PART = 0.05
 
 # How often the grace passes, at most, for one that computes on and on.
-GRACES = 10
+GRACES = 20
 
 
 class Jumper:
