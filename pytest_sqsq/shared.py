@@ -31,6 +31,8 @@ class SharedServer:
         self._lock = RLock()
         self._server: SqsServer | None = None
         self._early: EarlyPort | None = None
+        # Whether something of a test is left, since its store could not be written at its end.
+        self._is_soiled = False
 
     @property
     def url(self) -> str:
@@ -68,6 +70,8 @@ class SharedServer:
         Raises ``ServerStartError`` and what a store raises that cannot be opened.
         """
         server = self._started(options)
+        if self._is_soiled:
+            self._reset(server)
         wanted = in_namespace(of_server(options))
         if any(server.options[name] != value for name, value in wanted.items()):  # type: ignore[literal-required]
             server.configure(**cast("ServerOptions", wanted))
@@ -109,7 +113,12 @@ class SharedServer:
         try:
             look_back(server, options, failed=failed)
         finally:
-            server.reset()
+            self._reset(server)
+
+    def _reset(self, server: SqsServer) -> None:
+        self._is_soiled = True
+        server.reset()
+        self._is_soiled = False
 
     def stop(self) -> None:
         """Stop the server, if there is one."""

@@ -69,7 +69,7 @@ class Keeping(BrokerState):
     def hand_over(self) -> Store:
         """The store of the broker that takes over from this one, which is not used any more.
 
-        Raises what opening a store raises.
+        Raises what opening a store raises; this broker goes on then.
         """
         self._say_everything()
         return self._store.reopened(self.contents)

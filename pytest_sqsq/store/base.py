@@ -70,5 +70,5 @@ class Store(Protocol):
         """A store with the same data, for a new broker; this one is closed.
 
         ``contents`` gives everything the broker before holds, for a store that does not keep it.
-        Raises as opening it does.
+        Raises as opening it does; this one is as it was then.
         """

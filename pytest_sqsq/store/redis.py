@@ -20,8 +20,8 @@ from pytest_sqsq.store.schema import VERSION, Command, Keys
 class RedisStore:
     """See :class:`~pytest_sqsq.store.base.Store`.  Opened when it is made.
 
-    Raises ``StoreInUse`` where another server holds the namespace, and ``StoreRefused`` where
-    Redis cannot be reached or holds data of a newer schema.
+    Raises ``StoreInUse`` where another server than ``predecessor`` holds the namespace, and
+    ``StoreRefused`` where Redis cannot be reached or holds data of a newer schema.
 
     ``_lock`` guards the connection and what is known about it.  While a store ``_hangs``, which
     may be read without the lock, only the keeper waits for it.
@@ -29,7 +29,15 @@ class RedisStore:
 
     keeps = True
 
-    def __init__(self, address: Address, prefix: str, timeout: float, creator: str) -> None:
+    def __init__(
+        self,
+        address: Address,
+        prefix: str,
+        timeout: float,
+        creator: str,
+        *,
+        predecessor: Holder | None = None,
+    ) -> None:
         self.on_back: Callable[[], None] | None = None
         self.settled_ms: int | None = None
         self.trouble: str | None = None
@@ -39,6 +47,7 @@ class RedisStore:
         self._timeout = timeout
         self._creator = creator
         self._holder = Holder.myself()
+        self._predecessor = predecessor
         self._link = Link(address.connection)
         self._fence = Fence(self._link, self._keys, self._holder, creator, ends=not address.is_fake)
         self._lock = Lock()
@@ -128,12 +137,12 @@ class RedisStore:
             holder = Holder.from_text(lease)
         except ValueError as error:
             raise StoreRefused(f"{self._keys.lease!r} in {self._address} is {error}") from None
-        if HOLDERS.is_gone(holder):
+        if HOLDERS.is_gone(holder) or holder == self._predecessor:
             return
-        until = "" if self._address.is_fake else f", or until {LEASE_MS // 1000} s after its end"
+        wait = "" if self._address.is_fake else f" (if it has died, wait {LEASE_MS // 1000} s)"
         raise StoreInUse(
-            f"the namespace {self._keys.prefix!r} in {self._address} is in use by {holder}{until}."
-            " Stop that server, or choose another store_prefix"
+            f"the namespace {self._keys.prefix!r} in {self._address} is in use by {holder}."
+            f" Stop that server{wait}, or choose another store_prefix"
         )
 
     # Writing
@@ -226,6 +235,15 @@ class RedisStore:
                 f" {self.made_by}, and the {self._creator} empties only what it made itself."
                 " Choose another store_prefix"
             )
+        try:
+            self._erase()
+        except StoreError as error:
+            raise StoreError(
+                f"the namespace {self._keys.prefix!r} in {self._address} could not be emptied:"
+                f" {error}"
+            ) from error
+
+    def _erase(self) -> None:
         queues = self._reader().queue_keys()
         with self._alone() as fence:
             mark: Command = ("HSET", self._keys.schema, "erased_at", fence.opening)
@@ -248,5 +266,13 @@ class RedisStore:
         HOLDERS.remove(self._holder)
 
     def reopened(self, contents: Callable[[], Iterable[Record]]) -> RedisStore:
+        # Where it cannot be opened anew just now, this one is still there to go on with.
+        successor = RedisStore(
+            self._address,
+            self._keys.prefix,
+            self._timeout,
+            self._creator,
+            predecessor=self._holder,
+        )
         self.close()
-        return RedisStore(self._address, self._keys.prefix, self._timeout, self._creator)
+        return successor

@@ -11,7 +11,7 @@ import pytest
 from botocore.config import Config
 from botocore.exceptions import ClientError
 
-from pytest_sqsq import JournalForgotten, SqsServer, StoreInUse
+from pytest_sqsq import JournalForgotten, ServerStartError, SqsServer, StoreInUse
 
 if TYPE_CHECKING:
     import subprocess
@@ -120,7 +120,9 @@ def test_a_second_server_on_a_namespace_is_refused_and_another_prefix_is_not(
     open_kept: Any,
 ) -> None:
     with SqsServer(store=open_kept.option):
-        with pytest.raises(StoreInUse, match=r"'ssq:' in .* is in use by process"):
+        with pytest.raises(
+            StoreInUse, match=r"'ssq:' in .* is in use by process \d+ on host .*\. Stop that server"
+        ):
             SqsServer(store=open_kept.option).start()
         with SqsServer(store=open_kept.option, store_prefix="other:") as other:
             other.create_queue("orders")
@@ -155,6 +157,23 @@ def test_a_redis_that_dies_under_a_server_is_a_503_and_nothing_needs_a_restart(
         redis.start()
         client.send_message(QueueUrl=orders.url, MessageBody="accepted")
         assert [m.body for m in orders.messages()] == ["kept", "accepted"]
+
+
+def test_a_restart_that_finds_no_redis_fails_and_changes_nothing(
+    start_redis: Callable[..., Any],
+) -> None:
+    redis = start_redis("--appendonly", "yes")
+    with SqsServer(clock="frozen", store=redis.url) as server:
+        orders = server.create_queue("orders")
+        orders.send("before")
+        redis.kill()
+        with pytest.raises(ServerStartError, match="cannot be used as a store"):
+            server.restart()
+        orders.assert_contains(body="before")
+        redis.start()
+        orders.send("after")
+        server.restart()
+        assert [message.body for message in orders.messages()] == ["before", "after"]
 
 
 SERVE = """
@@ -248,6 +267,37 @@ def test_the_fixtures_keep_to_their_namespace_and_leave_nothing_behind(
     assert left == []
     with SqsServer(store=shared_redis.url) as server:
         server.queue("mine").assert_contains(body="untouched")
+
+
+def test_what_could_not_be_emptied_after_a_test_is_emptied_before_the_next(
+    pytester: pytest.Pytester, shared_redis: Any
+) -> None:
+    client = f"redis.Redis.from_url({shared_redis.url!r})"
+    pytester.makeconftest(
+        f"""
+        import redis
+
+        def pytest_runtest_setup(item):
+            {client}.replicaof("NO", "ONE")
+        """
+    )
+    pytester.makepyfile(
+        f"""
+        import redis
+
+        def test_one(sqs_queue):
+            sqs_queue.send("a")
+            {client}.replicaof("127.0.0.1", "1")
+
+        def test_two(sqs_server):
+            assert sqs_server.queues == ()
+        """
+    )
+    result = pytester.runpytest_subprocess(f"--sqsq-store={shared_redis.url}")
+    result.assert_outcomes(passed=2, errors=1)
+    result.stdout.fnmatch_lines(
+        ["*StoreError: the namespace 'ssq:test:main:' in * could not be emptied: *read only*"]
+    )
 
 
 def test_the_fixtures_refuse_to_empty_what_a_server_has_made(
