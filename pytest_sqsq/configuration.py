@@ -27,13 +27,9 @@ def add_options(parser: pytest.Parser) -> None:
     """Add every option to the ini file and the command line."""
     group = parser.getgroup("sqsq", "SQS server")
     for option in PLUGIN_OPTIONS.values():
-        text = option.long_help
-        parser.addini(f"sqsq_{option.name}", text, type=_ini_type(option), default=None)
-        flag = f"--sqsq-{option.name.replace('_', '-')}"
-        if isinstance(option.default, bool):
-            group.addoption(flag, action=argparse.BooleanOptionalAction, default=None, help=text)
-        else:
-            group.addoption(flag, default=None, metavar=option.name.upper(), help=text)
+        parser.addini(f"sqsq_{option.name}", option.long_help, type=_ini_type(option), default=None)
+        flag, arguments = option.flag("sqsq-")
+        group.addoption(flag, **arguments)
 
 
 def _ini_type(option: Option) -> Any:

@@ -61,6 +61,7 @@ class QueueNameExists(SqsError):
             "A queue already exists with the same name and a different value"
             f" for attribute {attribute}"
         )
+        self.attribute = attribute
 
 
 class QueueDeletedRecently(SqsError):

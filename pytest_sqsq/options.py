@@ -7,7 +7,8 @@ carries what the other places need: its default, its check, its help.
 import datetime as dt
 import math
 from collections.abc import Callable, Collection, Mapping
-from typing import Annotated, Any, Literal, TypedDict, cast, get_args, get_origin
+from copy import copy
+from typing import Annotated, Any, Literal, Self, TypedDict, cast, get_args, get_origin
 from urllib.parse import urlsplit
 
 from pytest_sqsq.clock import AUTOJUMP_GRACE, AUTOJUMP_THRESHOLD, ClockMode
@@ -141,6 +142,26 @@ class Option:
         default = "" if self.default is None else f" (default: {self.default!r})"
         return f"{self.help}{choices}{default}"
 
+    def flag(self, prefix: str = "") -> tuple[str, dict[str, Any]]:
+        """What argparse and pytest make a flag of: its name and its keyword arguments.
+
+        The value is ``None`` where the flag is not given.
+        """
+        import argparse
+
+        arguments: dict[str, Any] = {"default": None, "help": self.long_help}
+        if isinstance(self.default, bool):
+            arguments["action"] = argparse.BooleanOptionalAction
+        else:
+            arguments["metavar"] = self.name.upper()
+        return f"--{prefix}{self.name.replace('_', '-')}", arguments
+
+    def with_default(self, default: object) -> Self:
+        """The same option with another default."""
+        changed = copy(self)
+        changed.default = default
+        return changed
+
 
 class ServerOptions(TypedDict, total=False):
     """The keyword arguments of ``SqsServer``."""
@@ -266,11 +287,16 @@ def _unknown_text(name: str, table: Mapping[str, Option]) -> str:
         if PLUGIN_OPTIONS[name].per_test:
             where += f", or @pytest.mark.sqsq({name}=…)"
         return f"{name} is an option of a test run, not of a server; use {where}"
+    return unknown_text("option", name, table)
+
+
+def unknown_text(kind: str, name: str, known: Collection[str]) -> str:
+    """Says that ``name`` is none of the ``known`` ones, and which is closest."""
     import difflib
 
-    close = difflib.get_close_matches(name, table, n=1)
-    hint = f"did you mean {close[0]!r}?" if close else f"there are {', '.join(table)}"
-    return f"unknown option {name!r}; {hint}"
+    close = difflib.get_close_matches(name, known, n=1)
+    hint = f"did you mean {close[0]!r}?" if close else f"there are {', '.join(known)}"
+    return f"unknown {kind} {name!r}; {hint}"
 
 
 def server_options(options: Mapping[str, Any]) -> ServerOptions:

@@ -43,6 +43,7 @@ PARTS = {
     "configuration": "plugin",
     "life": "server",
     "scheduler": "server",
+    "serve_file": "cli",
     "stack": "server",
     "fixture_order": "plugin",
     "guard": "plugin",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, deque
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from threading import Lock
 from typing import Any, NamedTuple, Protocol
 
@@ -77,7 +77,9 @@ class RequestLog:
     """The latest requests, oldest first: at most ``size``.
 
     At most 64 MiB of request bodies, and 10,000 entries of batches, are kept among them.
-    Safe to use from any thread; ``_lock`` guards all fields.  Iterating goes over a snapshot.
+    Safe to use from any thread; ``_lock`` guards the records.  Iterating goes over a snapshot.
+    ``on_append``, to be set before requests come, is called with each record by the thread of
+    its request; it must not raise.
     """
 
     def __init__(self, size: int = 10_000) -> None:
@@ -89,6 +91,7 @@ class RequestLog:
         self._sizes: deque[tuple[int, int]] = deque()  # body bytes and entries of each record
         self._bytes = self._entries = 0
         self._forgotten = 0
+        self.on_append: Callable[[RequestRecord], None] | None = None
 
     def append(self, record: RequestRecord, body_bytes: int) -> None:
         """Add a record of a request with a body of ``body_bytes``.  O(1) amortised."""
@@ -104,6 +107,8 @@ class RequestLog:
                 or self._entries > KEPT_ENTRIES
             ):
                 self._forget_oldest()
+        if self.on_append is not None:
+            self.on_append(record)
 
     def _forget_oldest(self) -> None:
         self._records.popleft()
