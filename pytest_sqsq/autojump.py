@@ -3,9 +3,10 @@
 A jump is due when the consumers have come to rest: no request is open, time is not held, and for
 a while nothing has changed.  If as many polls are parked as were at most since the last reset,
 ``threshold`` is long enough; if fewer are, a consumer is at work, and has ``grace``.  So has a
-thread that was started since, and may be about to poll.  Who computes has longer: on a machine
-under load, or while coverage is measured, little work takes long.  Time jumps to ends of polls,
-ends of visibility timeouts and delays, steps of move tasks and callbacks.
+thread that was started since, and may be about to poll.  Where the process computes, or has to
+wait for others that do, threads have longer: on a machine under load, or while coverage is
+measured, little work takes long.  Time jumps to ends of polls, ends of visibility timeouts and
+delays, steps of move tasks and callbacks.
 """
 
 from __future__ import annotations
@@ -33,10 +34,11 @@ LOOK_SECONDS = 0.02
 # Real seconds in which nothing may change after a callback, if a thread may have waited for it.
 NUDGE_SECONDS = 0.05
 
-# A process that computed for this part of the grace is at work still, and gets another one.
-COMPUTING_PART = 0.05
+# Where a process has computed, or been kept from it, for this part of the grace, a thread that is
+# waited for may be at work still, and gets another grace.
+BUSY_PART = 0.04
 
-# How often the grace passes, at most, for one that computes on and on.
+# How many graces it gets at most.
 GRACES = 20
 
 
@@ -113,29 +115,49 @@ class Jumper:
         ``hopeful`` is to have the patience that consumers at work get, though none is seen.
         """
         self.most_parked = max(self.most_parked, self._gate.parked_high_water)
-        begun, computed, graces = monotonic(), computed_seconds(), GRACES - 1
-        while True:
-            patience, patient = self._patience(hopeful)
-            waited = monotonic() - begun
-            if waited < patience:
-                left = min(patience - waited, LOOK_SECONDS)
-                if self._gate.wait_for_change(seen, left) != seen:
-                    return False
-            elif patient and graces and computed_seconds() - computed >= COMPUTING_PART * waited:
-                begun, computed, graces = monotonic(), computed_seconds(), graces - 1
-            else:
-                self._absentees = self._count_absentees()
-                return self._gate.changes == seen
+        for _ in range(GRACES):
+            hindered = self._waits_once(seen, hopeful)
+            if hindered is None:
+                return False
+            if not hindered:
+                break
+        self._absentees = self._count_absentees()
+        return self._gate.changes == seen
 
-    def _patience(self, hopeful: bool) -> tuple[float, bool]:
-        """Real seconds without a change that are enough, and whether it is for somebody's sake."""
+    def _waits_once(self, seen: int, hopeful: bool) -> bool | None:
+        """Wait for as long as the rules say; ``None`` if something has changed.
+
+        Else whether a thread is waited for that may have had too little of this time.
+        """
+        begun, computed, asked = monotonic(), computed_seconds(), 0.0
+        while (waited := monotonic() - begun) < (patience := self._patience(hopeful)):
+            left = min(patience - waited, LOOK_SECONDS)
+            if self._gate.wait_for_change(seen, left) != seen:
+                return None
+            asked += left
+        # Waits that last longer than was asked for tell of other processes that are in the way.
+        busy = computed_seconds() - computed + waited - asked
+        return self._is_awaiting_threads and busy >= BUSY_PART * waited
+
+    def _patience(self, hopeful: bool) -> float:
+        """Real seconds without a change that are enough."""
         rules = self._clock.jump_rules
-        absentees = self._count_absentees()
-        if hopeful or self.is_busy or absentees > self.stack.absentees:
-            return rules.grace, True
-        if self._nudged and absentees:
-            return max(rules.threshold, min(rules.grace, NUDGE_SECONDS)), True
-        return rules.threshold, False
+        if hopeful or self.is_busy or self._has_newcomers:
+            return rules.grace
+        if self._is_awaiting_threads:
+            return max(rules.threshold, min(rules.grace, NUDGE_SECONDS))
+        return rules.threshold
+
+    @property
+    def _has_newcomers(self) -> bool:
+        """Whether there are threads that may be about to poll for the first time."""
+        return self._count_absentees() > self.stack.absentees
+
+    @property
+    def _is_awaiting_threads(self) -> bool:
+        """Whether there are threads for whose sake time waits."""
+        concerned = self.is_busy or self._nudged or self._has_newcomers
+        return concerned and self._count_absentees() > 0
 
     def _count_absentees(self) -> int:
         """How many threads that may be consumers are not in a parked poll."""

@@ -71,9 +71,9 @@ class JumpRules(NamedTuple):
     """How time jumps in autojump mode, and inside ``run_for`` and ``run_until``.
 
     ``threshold`` is how many real seconds nothing may happen before a jump, ``grace`` the same
-    while fewer polls are parked than have been; it begins anew, a few times at most, where the
-    process has been computing meanwhile.  With ``skip_empty_polls`` polls do not end where
-    something else lies ahead: they stay parked, as if each had been repeated at its end.
+    while fewer polls are parked than have been; it begins anew, a number of times at most, where
+    this process or others have been computing meanwhile.  With ``skip_empty_polls`` polls do not
+    end where something else lies ahead: they stay parked, as if each had been repeated at its end.
     """
 
     threshold: float = AUTOJUMP_THRESHOLD
