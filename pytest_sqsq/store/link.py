@@ -9,6 +9,7 @@ import redis
 from redis.backoff import NoBackoff
 from redis.retry import Retry
 
+from pytest_sqsq.clock import monotonic
 from pytest_sqsq.options import SERVER_OPTIONS
 from pytest_sqsq.store.schema import Command
 
@@ -98,11 +99,21 @@ def _pool_of(option: object) -> redis.ConnectionPool:
 
 
 class Link:
-    """A connection that is made when it is needed.  For one thread at a time."""
+    """A connection that is made when it is needed.  For one thread at a time.
 
-    def __init__(self, connection: Callable[[], Connection]) -> None:
+    No answer takes longer than ``timeout`` real seconds, and no new one is waited for when so many
+    have passed since ``begin``.
+    """
+
+    def __init__(self, connection: Callable[[], Connection], timeout: float) -> None:
         self._make = connection
+        self._timeout = timeout
         self._connection: Connection | None = None
+        self.begin()
+
+    def begin(self) -> None:
+        """From now on the time is running."""
+        self._deadline = monotonic() + self._timeout
 
     def ensure(self) -> bool:
         """Have a connection that was alive a moment ago; whether it is a new one.
@@ -136,7 +147,7 @@ class Link:
         assert connection is not None, "ensure() comes first"
         try:
             connection.send_packed_command(connection.pack_commands(commands), check_health=False)
-            return [_reply(connection) for _ in commands]
+            return [self._reply(connection) for _ in commands]
         except (redis.RedisError, OSError) as error:
             self.close()
             slow = isinstance(error, redis.TimeoutError)
@@ -146,14 +157,15 @@ class Link:
             self.close()
             raise
 
+    def _reply(self, connection: Connection) -> Any:
+        if monotonic() > self._deadline:
+            raise redis.TimeoutError(f"no complete answer within {self._timeout:g} s")
+        try:
+            return connection.read_response()
+        except redis.ResponseError as error:
+            return error
+
     def close(self) -> None:
         connection, self._connection = self._connection, None
         if connection is not None:
             connection.disconnect()
-
-
-def _reply(connection: Connection) -> Any:
-    try:
-        return connection.read_response()
-    except redis.ResponseError as error:
-        return error

@@ -48,7 +48,7 @@ class RedisStore:
         self._creator = creator
         self._holder = Holder.myself()
         self._predecessor = predecessor
-        self._link = Link(address.connection)
+        self._link = Link(address.connection, timeout)
         self._fence = Fence(self._link, self._keys, self._holder, creator, ends=not address.is_fake)
         self._lock = Lock()
         self._hangs = self._came_back = self._closed = False
@@ -155,6 +155,7 @@ class RedisStore:
             raise StoreError(f"{self._address} is too slow")
         try:
             self._require_hope()
+            self._link.begin()
             yield self._fence
         except (LinkBroken, StoreError) as error:
             self._note_trouble(error)
@@ -201,6 +202,7 @@ class RedisStore:
             if self._closed or self._fence.lost is not None:
                 return True
             emptied = self._fence.emptied
+            self._link.begin()
             try:
                 self._fence.renew()
             except (LinkBroken, StoreError) as error:
@@ -266,6 +268,9 @@ class RedisStore:
         HOLDERS.remove(self._holder)
 
     def reopened(self, contents: Callable[[], Iterable[Record]]) -> RedisStore:
+        if self.trouble is not None:
+            # Perhaps it is back, and can be told what it missed.
+            self.beat()
         # Where it cannot be opened anew just now, this one is still there to go on with.
         successor = RedisStore(
             self._address,

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import socket
+from contextlib import suppress
+from threading import Event, Thread
+
 import pytest
 
 from pytest_sqsq.clock import monotonic
 from pytest_sqsq.errors import QueueDoesNotExist, ServiceUnavailable
+from pytest_sqsq.store import make_store
 
 TIMEOUT = 0.3
 AT_ONCE = 5.0
@@ -90,6 +95,81 @@ def test_what_a_hanging_redis_was_sent_is_undone_when_it_is_back(world, process,
     assert back.wait(30)
     assert process.client.hlen("ssq:msg:000000000000:us-east-1:orders") == 0
     assert world.crashed().loaded == (1, 0)
+
+
+def test_a_restart_begins_with_telling_redis_what_it_missed(process, opener, make_world) -> None:
+    world = make_world(opener(process)(timeout=1.0))
+    queue = world.queue()
+    process.freeze()
+    with pytest.raises(ServiceUnavailable):
+        world.send(queue, "x" * 1_000_000)
+    process.thaw()
+    assert world.restarted().loaded == (1, 0)
+
+
+class Trickle:
+    """Passes on what a client and Redis say; once ``begun``, a byte of an answer at a time."""
+
+    def __init__(self, port: int) -> None:
+        self.begun = Event()
+        self._over = Event()
+        self._listener = socket.create_server(("127.0.0.1", 0))
+        self.url = f"redis://127.0.0.1:{self._listener.getsockname()[1]}"
+        self._target = port
+        self._sockets: list[socket.socket] = []
+        self._threads: list[Thread] = []
+        self._start(self._accept)
+
+    def _start(self, target, *arguments) -> None:
+        self._threads.append(Thread(target=target, args=arguments))
+        self._threads[-1].start()
+
+    def _accept(self) -> None:
+        with suppress(OSError):
+            while True:
+                client, _ = self._listener.accept()
+                server = socket.create_connection(("127.0.0.1", self._target))
+                self._sockets += [client, server]
+                self._start(self._pass_on, client, server)
+                self._start(self._pass_on, server, client, self.begun)
+
+    def _pass_on(self, source, target, trickles=None) -> None:
+        with suppress(OSError):
+            while data := source.recv(65536):
+                if trickles is None or not trickles.is_set():
+                    target.sendall(data)
+                    continue
+                for byte in data:
+                    target.sendall(bytes([byte]))
+                    if self._over.wait(0.05):
+                        return
+
+    def close(self) -> None:
+        self._over.set()
+        for end in (self._listener, *self._sockets):
+            with suppress(OSError):
+                end.shutdown(socket.SHUT_RDWR)
+            end.close()
+        for thread in self._threads:
+            thread.join(30)
+
+
+@pytest.fixture
+def trickle(process):
+    relay = Trickle(process.port)
+    yield relay
+    relay.close()
+
+
+def test_the_timeout_is_for_a_whole_write_however_little_comes_at_a_time(
+    process, trickle, make_world
+) -> None:
+    world = make_world(make_store(trickle.url, timeout=TIMEOUT))
+    queue = world.queue()
+    trickle.begun.set()
+    with pytest.raises(ServiceUnavailable, match=r"no complete answer|Timeout"):
+        world.send(queue, "a")
+    assert world.store.trouble is not None
 
 
 def test_a_redis_that_was_killed_is_used_again_when_it_is_back(world, process) -> None:
