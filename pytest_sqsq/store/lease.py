@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import os
 import socket
+from pathlib import Path
 from typing import NamedTuple, Self
 from uuid import uuid4
 from weakref import WeakValueDictionary
@@ -87,4 +88,14 @@ def _is_running(pid: int) -> bool:
         return False
     except PermissionError:
         return True
-    return True
+    return not _has_ended(pid)
+
+
+def _has_ended(pid: int) -> bool:
+    """Whether a process is over and its parent has just not asked for its end yet; on Linux."""
+    try:
+        status = Path(f"/proc/{pid}/stat").read_text(encoding="ascii", errors="replace")
+    except OSError:
+        return False
+    # The state stands behind the name, which may hold anything.
+    return status.rpartition(")")[2].split()[0] in {"Z", "X"}

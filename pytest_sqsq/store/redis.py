@@ -117,12 +117,24 @@ class RedisStore:
             ("GET", keys.lease),
             ("GET", keys.clock),
         )
-        if kind != b"none":
+        if kind == b"none":
+            self._require_nothing()
+        else:
             field = ("HGET", keys.schema, "version") if kind == b"hash" else ("GET", keys.schema)
             [version] = ask(field)
             if version is None or version != str(VERSION).encode():
                 raise self._foreign(version)
         return lease, clock
+
+    def _require_nothing(self) -> None:
+        """Without a schema there is nothing of ours; what is there is somebody else's."""
+        keys = self._keys
+        for key in (keys.queues, keys.tasks, keys.clock):
+            if self._fence.ask(("EXISTS", key)) != [0]:
+                raise StoreRefused(
+                    f"the key {key!r} in {self._address} is not from pytest-sqsq: there is no"
+                    f" {keys.schema!r} beside it. Choose another store_prefix"
+                )
 
     def _foreign(self, version: bytes | None) -> StoreRefused:
         told = "nothing" if version is None else version.decode("utf-8", "replace")

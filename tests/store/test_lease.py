@@ -6,6 +6,7 @@ import json
 import os
 import signal
 import socket
+import sys
 
 import pytest
 
@@ -84,6 +85,14 @@ def test_the_namespace_of_a_killed_process_is_taken_over_at_once(holder, open_re
     holder.send_signal(signal.SIGKILL)
     holder.wait(30)
     assert open_redis.client.exists("ssq:lease")
+    open_redis()
+    assert lease_of(open_redis.client)["pid"] == os.getpid()
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only there it can be told")
+def test_a_killed_process_is_gone_before_its_parent_has_asked(holder, open_redis) -> None:
+    holder.send_signal(signal.SIGKILL)
+    os.waitid(os.P_PID, holder.pid, os.WEXITED | os.WNOWAIT)
     open_redis()
     assert lease_of(open_redis.client)["pid"] == os.getpid()
 

@@ -214,6 +214,17 @@ def test_data_of_a_newer_schema_is_refused_and_not_touched(open_kept, write) -> 
     open_kept(prefix="other:")
 
 
+@pytest.mark.parametrize("creator", ["server", "plugin"])
+@pytest.mark.parametrize("key", ["queues", "tasks", "clock"])
+def test_keys_of_somebody_else_are_refused_and_not_touched(open_kept, key: str, creator) -> None:
+    open_kept.client.set(f"app:{key}", "not ours")
+    with pytest.raises(
+        StoreRefused, match=rf"key 'app:{key}' .* there is no 'app:schema' beside it. Choose"
+    ):
+        open_kept(prefix="app:", creator=creator)
+    assert open_kept.client.keys() == [f"app:{key}"]
+
+
 def test_data_that_cannot_be_read_is_told_of(open_kept, make_world) -> None:
     world = make_world(open_kept())
     world.send(world.queue("orders.fifo"), "a")
