@@ -5,7 +5,6 @@ from __future__ import annotations
 from pytest_sqsq.store.base import Store
 from pytest_sqsq.store.memory import MemoryStore
 from pytest_sqsq.store.opening import SERVER_PREFIX, Creator, make_store, plugin_prefix
-from pytest_sqsq.store.outage import StoreOutage
 from pytest_sqsq.store.records import Record
 
 __all__ = [
@@ -14,7 +13,6 @@ __all__ = [
     "MemoryStore",
     "Record",
     "Store",
-    "StoreOutage",
     "make_store",
     "plugin_prefix",
 ]

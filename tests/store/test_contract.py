@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import contextmanager
 from random import Random
 
 import pytest
@@ -13,7 +14,6 @@ from pytest_sqsq.errors import (
     ServiceUnavailable,
 )
 from pytest_sqsq.models import MessageAttribute, QueueKey, RedriveAllowPolicy
-from pytest_sqsq.store import StoreOutage
 from pytest_sqsq.store.records import PutMessage, PutQueue
 
 
@@ -379,14 +379,25 @@ def test_an_erased_store_is_empty(world) -> None:
     assert list(world.store.load()) == []
 
 
-def test_an_outage_refuses_changes_and_nothing_else(world, make_world, name: str) -> None:
-    outage = StoreOutage(world.store)
-    world = make_world(outage)
+@contextmanager
+def outage(world):
+    """While it lasts every change is refused, whatever the store is."""
+
+    def refuse() -> None:
+        raise ServiceUnavailable("an outage")
+
+    world.broker.refuse_writes(refuse)
+    yield
+    world.broker.refuse_writes(None)
+    world.broker.catch_up()
+
+
+def test_an_outage_refuses_changes_and_nothing_else(world, name: str) -> None:
     queue = world.queue(name, visibility_timeout=30, message_retention_period=60)
     world.send(queue, "a", "b")
     [held] = world.receive(queue, 1)
     before = world.picture()
-    with outage.outage():
+    with outage(world):
         for change in (
             lambda: world.send(queue, "c"),
             lambda: world.receive(queue, 1) if name == "orders" else world.broker.purge(queue),
@@ -402,23 +413,19 @@ def test_an_outage_refuses_changes_and_nothing_else(world, make_world, name: str
             with pytest.raises(ServiceUnavailable, match="outage"):
                 change()
         assert world.picture() == before
-        assert world.store.trouble is not None
         world.advance(60)
         assert world.counts(queue) == (0, 0, 0)
-    assert world.store.trouble is None
     world.send(queue, "c")
     world = world.restarted()
     assert world.bodies(world.queue(name)) == ["c"]
 
 
-def test_a_move_refused_by_an_outage_is_made_when_it_is_over(world, make_world) -> None:
-    outage = StoreOutage(world.store)
-    world = make_world(outage)
+def test_a_move_refused_by_an_outage_is_made_when_it_is_over(world) -> None:
     dead = world.queue("dead")
     queue = world.dead_lettering("orders", "dead", visibility_timeout=30)
     world.send(queue, "a")
     world.receive(queue)
-    with outage.outage():
+    with outage(world):
         world.advance(30)
         assert world.counts(queue) == (0, 1, 0)
         with world.broker.entry(queue):
