@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import argparse
 import logging
-import os
 import shlex
 import signal
+import socket
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from importlib.metadata import version
-from queue import Empty, SimpleQueue
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -28,9 +27,6 @@ _OPTIONS = {**SERVER_OPTIONS, "port": SERVER_OPTIONS["port"].with_default(PORT)}
 _NAME_AND_VERSION = f"pytest-sqsq {version('pytest-sqsq')}"
 
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
-
-# Windows wakes no thread that waits when Ctrl-C is pressed: it has to look, so often.
-_LOOK_SECONDS = 0.5 if os.name == "nt" else None
 
 _log = logging.getLogger("pytest_sqsq")
 
@@ -140,32 +136,30 @@ def _without_secrets(store: str) -> str:
 
 
 @contextmanager
-def _signals() -> Iterator[Callable[[], None]]:
+def _signals() -> Iterator[Callable[[], object]]:
     """A context in which the first SIGINT or SIGTERM is noted, and the next ends the process.
 
     Yields what waits for the first one.
     """
-    # The wait for an Event holds a lock now and then that its set() wants: a handler, which
-    # interrupts the wait, would stand still there.  put() may interrupt get().
-    noted: SimpleQueue[int] = SimpleQueue()
 
-    def note(number: int, _: object) -> None:
+    def note(*_: object) -> None:
         for each in _SIGNALS:
             signal.signal(each, signal.SIG_DFL)
-        noted.put(number)
 
-    def wait() -> None:
-        while True:
-            with suppress(Empty):
-                noted.get(timeout=_LOOK_SECONDS)
-                return
-
+    # A lock that is waited for is not sure to be interrupted: the signal may come just before,
+    # and on Windows it never is.  A socket keeps the byte that a signal writes.
+    woken, waker = socket.socketpair()
+    waker.setblocking(False)
     before = {number: signal.signal(number, note) for number in _SIGNALS}
+    woken_before = signal.set_wakeup_fd(waker.fileno(), warn_on_full_buffer=False)
     try:
-        yield wait
+        yield lambda: woken.recv(1)
     finally:
+        signal.set_wakeup_fd(woken_before)
         for number, handler in before.items():
             signal.signal(number, handler)
+        woken.close()
+        waker.close()
 
 
 @contextmanager
