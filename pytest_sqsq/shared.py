@@ -117,7 +117,11 @@ class SharedServer:
 
     def _reset(self, server: SqsServer) -> None:
         self._is_soiled = True
-        server.reset()
+        if server.is_running:
+            server.reset()
+        else:
+            # A test has stopped it, and it has let go of its store.  A new one begins empty.
+            self._started(self.latest)
         self._is_soiled = False
 
     def stop(self) -> None:

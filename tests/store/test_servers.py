@@ -269,10 +269,26 @@ def test_the_fixtures_keep_to_their_namespace_and_leave_nothing_behind(
         server.queue("mine").assert_contains(body="untouched")
 
 
-def test_what_could_not_be_emptied_after_a_test_is_emptied_before_the_next(
+def test_a_test_that_stops_the_server_leaves_nothing_behind_either(
     pytester: pytest.Pytester, shared_redis: Any
 ) -> None:
-    client = f"redis.Redis.from_url({shared_redis.url!r})"
+    shared_redis.client.flushall()
+    pytester.makepyfile(
+        """
+        def test_it(sqs_server, sqs_queue):
+            sqs_queue.send("a")
+            sqs_server.stop()
+        """
+    )
+    pytester.runpytest_subprocess(f"--sqsq-store={shared_redis.url}").assert_outcomes(passed=1)
+    assert [key for key in shared_redis.client.scan_iter() if ":msg:" in key] == []
+
+
+def test_what_could_not_be_emptied_after_a_test_is_emptied_before_the_next(
+    pytester: pytest.Pytester, start_redis: Callable[..., Any]
+) -> None:
+    url = start_redis("--save", "").url
+    client = f"redis.Redis.from_url({url!r})"
     pytester.makeconftest(
         f"""
         import redis
@@ -293,7 +309,7 @@ def test_what_could_not_be_emptied_after_a_test_is_emptied_before_the_next(
             assert sqs_server.queues == ()
         """
     )
-    result = pytester.runpytest_subprocess(f"--sqsq-store={shared_redis.url}")
+    result = pytester.runpytest_subprocess(f"--sqsq-store={url}", "-p", "no:randomly")
     result.assert_outcomes(passed=2, errors=1)
     result.stdout.fnmatch_lines(
         ["*StoreError: the namespace 'ssq:test:main:' in * could not be emptied: *read only*"]
