@@ -20,8 +20,10 @@ from typing import TYPE_CHECKING
 import pytest
 from markdown_it import MarkdownIt
 
+from pytest_sqsq import cli
 from pytest_sqsq.actions import ACTIONS
 from pytest_sqsq.options import PLUGIN_OPTIONS
+from pytest_sqsq.serve_file import KEYS
 
 if TYPE_CHECKING:
     from markdown_it.token import Token
@@ -192,6 +194,30 @@ def test_the_reference_lists_the_options_and_their_defaults() -> None:
         for cells in first_cells("reference/options.md")
     }
     assert listed == {name: option.default for name, option in PLUGIN_OPTIONS.items()}
+
+
+def test_the_reference_lists_the_flags_of_the_command(capsys, monkeypatch) -> None:
+    monkeypatch.setenv("COLUMNS", "500")
+    with pytest.raises(SystemExit):
+        cli.main(["serve", "--help"])
+    flags = r"--[a-z-]+(?: [A-Z_]+)?"
+    shown = re.findall(rf"^  ({flags}(?:, {flags})*)", capsys.readouterr().out, re.MULTILINE)
+
+    rows = [cells for cells in first_cells("reference/command-line.md") if "--" in cells[0]]
+
+    assert [cells[0].replace("`", "") for cells in rows] == shown
+    assert [cells[1].strip("`") for cells in rows[-len(cli.OPTIONS) :]] == [
+        "" if option.default is None else str(option.default) for option in cli.OPTIONS.values()
+    ]
+
+
+def test_the_reference_lists_the_keys_of_queues_in_a_file() -> None:
+    keys = {
+        key
+        for cells in first_cells("reference/command-line.md")
+        for key in re.findall("`([a-z_]+)`", cells[0])
+    }
+    assert keys == set(KEYS)
 
 
 def test_the_reference_lists_the_actions() -> None:

@@ -22,7 +22,7 @@ from pytest_sqsq.server import SqsServer
 
 PORT = 9324
 
-_OPTIONS = {**SERVER_OPTIONS, "port": SERVER_OPTIONS["port"].with_default(PORT)}
+OPTIONS = {**SERVER_OPTIONS, "port": SERVER_OPTIONS["port"].with_default(PORT)}
 
 _NAME_AND_VERSION = f"pytest-sqsq {version('pytest-sqsq')}"
 
@@ -59,7 +59,7 @@ def _add_serve(commands: Any) -> None:
         "--verbose", action="store_true", help="tell of each request, on standard error"
     )
     options = serve.add_argument_group("options of the server")
-    for option in _OPTIONS.values():
+    for option in OPTIONS.values():
         flag, arguments = option.flag()
         if "action" not in arguments:
             arguments["type"] = _parser_of(option)
@@ -95,7 +95,7 @@ def _serve(given: argparse.Namespace) -> int:
 def _started(given: argparse.Namespace) -> SqsServer:
     """A server that has all its queues before it answers anyone."""
     file = ServeFile({}, ()) if given.config is None else read(given.config)
-    flags = {name: getattr(given, name) for name in _OPTIONS}
+    flags = {name: getattr(given, name) for name in OPTIONS}
     server = SqsServer(
         **{
             "port": PORT,

@@ -31,7 +31,7 @@ _TABLES = Kind(
 
 _PARTS = {"server": _TABLE, "queues": _TABLES}
 
-_KEYS = {
+KEYS = {
     "name": _TEXT,
     "attributes": _TABLE,
     "tags": _TABLE,
@@ -88,7 +88,7 @@ def _queue_table(path: str, number: int, table: dict[str, Any]) -> QueueTable:
     where = f"{path}: [[queues]] {number}"
     if "name" in table:
         where += f", name {table['name']!r:.100}"
-    _check(where, table, "key", _KEYS)
+    _check(where, table, "key", KEYS)
     if "name" not in table:
         raise ServeFileError(f"{where}: name is missing")
     for key, kind in _VALUES.items():
@@ -170,7 +170,7 @@ def _create(server: SqsServer, key: QueueKey, table: QueueTable) -> None:
         _refuse_difference(table, error.attribute, kept)
     except (SqsError, ValueError) as error:
         table.refuse(error)
-    if queue.tags != table.arguments.get("tags", queue.tags):
+    if not table.arguments.get("tags", {}).items() <= queue.tags.items():
         _refuse_difference(table, "tags", queue.tags)
 
 

@@ -157,6 +157,7 @@ def test_the_same_file_fits_queues_that_are_there(begin, server) -> None:
         """
     begin(text)
     server.queue("orders").send("hello")
+    server.client().tag_queue(QueueUrl=server.queue("orders").url, Tags={"cost": "7"})
     begin(text)
 
     server.queue("orders").assert_contains(body="hello")
