@@ -40,9 +40,12 @@ def look_for_failures(server: SqsServer, options: PluginOptions) -> None:
         server.raise_failures()
 
 
-def _empty_if_running(server: SqsServer) -> None:
+def _empty(server: SqsServer) -> None:
     if server.is_running:
         server.reset()
+    elif server.options["store"] != "memory":
+        # A test has stopped it, and it has let go of its store.  It begins empty.
+        server.start().stop()
 
 
 def server_maker(
@@ -61,7 +64,7 @@ def server_maker(
             server.creator, server.begins_empty = "plugin", given["store_prefix"] is None
             stack.enter_context(server)
             if server.begins_empty:
-                stack.callback(_empty_if_running, server)
+                stack.callback(_empty, server)
             server.timeout_factor = options["timeout_factor"]
             stack.callback(lambda: look_back(server, options, failed=run.failures > failures))
             stack.callback(look_for_failures, server, options)

@@ -275,9 +275,12 @@ def test_a_test_that_stops_the_server_leaves_nothing_behind_either(
     shared_redis.client.flushall()
     pytester.makepyfile(
         """
-        def test_it(sqs_server, sqs_queue):
+        def test_it(sqs_server, sqs_queue, make_sqs_server):
             sqs_queue.send("a")
             sqs_server.stop()
+            other = make_sqs_server()
+            other.create_queue("orders").send("b")
+            other.stop()
         """
     )
     pytester.runpytest_subprocess(f"--sqsq-store={shared_redis.url}").assert_outcomes(passed=1)
