@@ -189,3 +189,17 @@ def test_a_second_signal_ends_it_at_once(serve, start_redis) -> None:
 
         assert served.end(signal.SIGTERM) == -signal.SIGTERM
     redis.thaw()
+
+
+def test_a_start_that_fails_on_its_port_does_not_keep_the_store(serve, shared_redis) -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = str(taken.getsockname()[1])
+        command = ("-m", "pytest_sqsq", "serve", "--port", port, "--store", shared_redis.url)
+        done = subprocess.run(
+            [sys.executable, *command], capture_output=True, check=False, timeout=SECONDS
+        )
+    assert (done.returncode, done.stdout) == (1, b"")
+
+    assert serve().end(signal.SIGTERM) == 0
