@@ -95,14 +95,15 @@ class Life:
         self._scheduler = scheduler
         stack = self._new_stack(options)
         application = Application(stack.gateway, self._gate)
-        http = HttpServer(
-            application,
-            host=options["host"],
-            port=options["port"],
-            claim=claim,
-            max_connections=options["max_connections"],
-            end_polls=self._end_polls,
-        )
+        with _closed_on_failure(stack):
+            http = HttpServer(
+                application,
+                host=options["host"],
+                port=options["port"],
+                claim=claim,
+                max_connections=options["max_connections"],
+                end_polls=self._end_polls,
+            )
         self._application, self._http = application, http
         self._autojump = Autojump(self._running, self._gate)
         self._url = url_of(options["host"], http.port)
@@ -187,7 +188,8 @@ class Life:
                 self._adopt(self._new_stack(merged))
             else:
                 replacement = self._new_stack(merged)
-                stack.empty()
+                with _closed_on_failure(replacement):
+                    stack.empty()
                 stack.close()
                 self._options = merged
                 self._adopt(replacement)
@@ -257,6 +259,16 @@ class Life:
 
     def _jumping(self) -> Autojump:
         return _made(self._autojump)
+
+
+@contextmanager
+def _closed_on_failure(stack: Stack) -> Iterator[None]:
+    """Lets go of what a new stack holds where it does not come to be used."""
+    try:
+        yield
+    except BaseException:
+        stack.close()
+        raise
 
 
 def _made(part: Part | None) -> Part:

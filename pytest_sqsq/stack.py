@@ -56,8 +56,19 @@ class Stack:
         self._on_due_moved = on_due_moved
         self._failures: list[BaseException] = []
         self._store = open_store(options, creator)
+        try:
+            self._begin(begins_empty=begins_empty)
+        except BaseException:
+            # Who comes next is to find the namespace free.
+            self._store.close()
+            raise
+        self.clock.attach(_Driver(self, gate))
+        self.clock.on_changed = on_clock_changed
+
+    def _begin(self, *, begins_empty: bool) -> None:
+        options = self.options
         if begins_empty:
-            self._erase_or_close()
+            self._store.erase()
         self.clock = Clock(
             options["clock"],
             start=_first_instant(options, self._store.settled_ms),
@@ -67,15 +78,6 @@ class Stack:
         self.requests = RequestLog(options["request_log_size"])
         self._build()
         self._load()
-        self.clock.attach(_Driver(self, gate))
-        self.clock.on_changed = on_clock_changed
-
-    def _erase_or_close(self) -> None:
-        try:
-            self._store.erase()
-        except BaseException:
-            self._store.close()
-            raise
 
     def _build(self) -> None:
         self.bystanders = WeakSet(threading.enumerate())

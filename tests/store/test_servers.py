@@ -130,6 +130,23 @@ def test_a_second_server_on_a_namespace_is_refused_and_another_prefix_is_not(
         assert server.queues == ()
 
 
+def test_a_server_that_could_not_start_leaves_its_namespace_free(open_kept: Any) -> None:
+    with SqsServer(store=open_kept.option) as server:
+        server.create_queue("orders")
+        taken = server.port
+        with pytest.raises(ServerStartError, match=str(taken)):
+            SqsServer(store=open_kept.option, store_prefix="other:", port=taken).start()
+        SqsServer(store=open_kept.option, store_prefix="other:").start().stop()
+    [key] = open_kept.client.keys("ssq:meta:*")
+    meta = open_kept.client.get(key)
+    open_kept.client.set(key, "{")
+    with pytest.raises(ServerStartError, match="cannot be read"):
+        SqsServer(store=open_kept.option).start()
+    open_kept.client.set(key, meta)
+    with SqsServer(store=open_kept.option) as server:
+        assert [queue.name for queue in server.queues] == ["orders"]
+
+
 def test_other_options_in_the_same_namespace_are_no_second_server(open_kept: Any) -> None:
     with SqsServer(clock="frozen", store=open_kept.option) as server:
         server.configure(in_flight_limit=1)
