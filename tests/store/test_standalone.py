@@ -201,5 +201,6 @@ def test_a_start_that_fails_on_its_port_does_not_keep_the_store(serve, shared_re
             [sys.executable, *command], capture_output=True, check=False, timeout=SECONDS
         )
     assert (done.returncode, done.stdout) == (1, b"")
+    assert not shared_redis.client.exists("ssq:lease")
 
     assert serve().end(signal.SIGTERM) == 0
