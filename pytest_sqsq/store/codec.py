@@ -53,8 +53,12 @@ def decode_message(message_id: str, text: str | bytes) -> MessageRecord:
     return MessageRecord(message_id=message_id, **{**_ABSENT, **document})
 
 
+_PRESENT = {
+    *("message_id", "arrival", "body", "sent_ms", "retention_start_ms"),
+    *("receive_count", "receives_here"),
+}
 _ABSENT: Mapping[str, Any] = {
-    **dict.fromkeys(MessageRecord._fields[1:]),
+    **{name: None for name in MessageRecord._fields if name not in _PRESENT},
     "delayed": False,
     "carries_delay": False,
 }

@@ -29,14 +29,18 @@ FIELDS_AT_ONCE = 2_000
 
 
 class Reader:
-    """Reads a namespace; ``ask`` gives the reply to a command."""
+    """Reads a namespace; ``ask`` gives the reply to a command.
+
+    ``_key`` is the key that was read last.
+    """
 
     def __init__(self, ask: Callable[[Command], Any], keys: Keys) -> None:
         self._ask = ask
         self._keys = keys
+        self._key = keys.prefix
 
     def queue_keys(self) -> list[QueueKey]:
-        names = self._ask(("SMEMBERS", self._keys.queues))
+        names = self._read("SMEMBERS", self._keys.queues)
         return sorted(decode_key(name.decode()) for name in names)
 
     def records(self) -> Iterator[Record]:
@@ -49,16 +53,17 @@ class Reader:
                 for field, text in self._fields(self._keys.tasks).items()
             ]
             yield from map(PutMoveTask, sorted(tasks, key=lambda task: task.place))
-            clock = self._ask(("GET", self._keys.clock))
+            clock = self._read("GET", self._keys.clock)
             if clock is not None:
                 yield PutClock(int(clock))
-        except (KeyError, TypeError, ValueError) as error:
+        except (AttributeError, KeyError, TypeError, ValueError) as error:
             raise StoreRefused(
-                f"the data under {self._keys.prefix!r} cannot be read: {error!r}"
+                f"what is in {self._key!r} cannot be read: {error!r}. Remove or mend it, or choose"
+                " another store_prefix"
             ) from error
 
     def _queue(self, key: QueueKey) -> Iterator[Record]:
-        meta = self._ask(("GET", self._keys.meta(key)))
+        meta = self._read("GET", self._keys.meta(key))
         if meta is None:
             return
         yield PutQueue(key, decode_queue(meta))
@@ -75,12 +80,16 @@ class Reader:
         for message in messages:
             yield PutMessage(key, message)
 
+    def _read(self, verb: str, key: str, *arguments: str | int) -> Any:
+        self._key = key
+        return self._ask((verb, key, *arguments))
+
     def _fields(self, key: str) -> dict[bytes, bytes]:
         """A hash, piece by piece; nobody changes it meanwhile."""
         found: dict[bytes, bytes] = {}
         cursor = "0"
         while True:
-            reply, flat = self._ask(("HSCAN", key, cursor, "COUNT", FIELDS_AT_ONCE))
+            reply, flat = self._read("HSCAN", key, cursor, "COUNT", FIELDS_AT_ONCE)
             found.update(zip(flat[::2], flat[1::2], strict=True))
             cursor = str(int(reply))
             if cursor == "0":

@@ -225,11 +225,17 @@ def test_keys_of_somebody_else_are_refused_and_not_touched(open_kept, key: str, 
     assert open_kept.client.keys() == [f"app:{key}"]
 
 
-def test_data_that_cannot_be_read_is_told_of(open_kept, make_world) -> None:
-    world = make_world(open_kept())
-    world.send(world.queue("orders.fifo"), "a")
-    open_kept.client.hset(f"ssq:msg:{KEY}", "id", "no JSON")
-    with pytest.raises(StoreRefused, match="'ssq:' cannot be read"):
+@pytest.mark.parametrize("kind", ["meta", "msg", "dedup"])
+@pytest.mark.parametrize("text", ["no JSON", "[]", "{}", "null"])
+def test_data_that_cannot_be_read_is_told_of(open_fake, make_world, kind: str, text: str) -> None:
+    world = make_world(open_fake())
+    world.send(world.queue("orders.fifo"), "a", message_deduplication_id="1")
+    key, client = f"ssq:{kind}:{KEY}", open_fake.client
+    if kind == "meta":
+        client.set(key, text)
+    else:
+        client.hset(key, client.hkeys(key)[0], text)
+    with pytest.raises(StoreRefused, match=f"'{key}' cannot be read: .*Remove or mend it"):
         world.crashed()
 
 
