@@ -64,7 +64,8 @@ class Address:
             "health_check_interval": 0,
             "decode_responses": False,
             "encoding": "utf-8",
-            "encoding_errors": "strict",
+            # Half a surrogate pair is text too, if hardly of any use.
+            "encoding_errors": "surrogatepass",
             "protocol": 2,
         }
         if "path" not in settings:

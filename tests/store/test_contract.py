@@ -180,6 +180,12 @@ def test_settings_tags_and_policies_return(world) -> None:
     assert world.broker.sources_of(world.queue("dead")) == [world.queue("orders")]
 
 
+def test_text_that_is_no_valid_unicode_returns_as_it_was(world) -> None:
+    world.queue("orders", kms_master_key_id="half \ud800")
+    world = world.restarted()
+    assert world.queue("orders").settings.kms_master_key_id == "half \ud800"
+
+
 def test_accounts_and_regions_are_kept_apart(world) -> None:
     places = [("000000000000", "us-east-1"), ("111111111111", "us-east-1"), ("0" * 12, "eu-west-1")]
     for number, (account_id, region) in enumerate(places):
