@@ -46,6 +46,25 @@ def run_together(*functions: Callable[[], object]) -> None:
     assert not any(thread.is_alive() for thread in threads), "a thread is stuck"
 
 
+def test_a_queue_deleted_as_its_dead_letters_fall_due_holds_nobody_up(world) -> None:
+    dead = world.queue("dead")
+    first = world.queue("a", message_retention_period=60)
+    queue = world.queue("b", dead_letters=dead, visibility_timeout=60)
+    world.send(first, "old")
+    world.send(queue, "used up")
+    world.receive(queue)
+
+    def delete_queue(event) -> None:
+        # Both queues are known to be due by now, and nothing has been done in the second one.
+        if event.kind == "expired":
+            world.broker.delete_queue(queue)
+
+    world.broker.add_listener(delete_queue)
+    run_together(lambda: world.broker.settle(world.clock.now_ms + 60_000))
+    assert queue.deleted
+    assert all_live(world, dead) == []
+
+
 def all_live(world, *queues) -> list[str]:
     return sorted(body for queue in queues for body in world.live(queue))
 
