@@ -130,6 +130,8 @@ class Settler:
     def _end_timeouts(self, queue: Queue, instant_ms: int, touched: dict[QueueKey, Queue]) -> None:
         while True:
             with queue.lock:
+                if queue.deleted:  # since it was found to be due: nothing of it can move
+                    return
                 message = self._show_until_one_must_move(queue, self._at(queue, instant_ms))
                 arn = _target_arn(queue)
             if message is None or arn is None:
