@@ -212,7 +212,7 @@ class Settler:
             self._end(task, source, None)
             return
         target = None if arn is None else self._registry.find_arn(arn)
-        if target is None:
+        if target is None or target.deleted:
             reason = SOURCE_UNKNOWN if arn is None else DESTINATION_GONE
             self._end(task, source, reason)
             return

@@ -38,8 +38,8 @@ class SettableClock:
 class FailingStore:
     """Keeps what it is given, apart from the time.
 
-    The writes that ``fails`` is true for are refused; it is asked with the number of the write,
-    counted from 1.
+    The writes that ``fails`` is true for end in ``error``; it is asked with the number of the
+    write, counted from 1.
     """
 
     keeps = True
@@ -53,11 +53,12 @@ class FailingStore:
         self.written: list[Any] = []
         self.writes = 0
         self.fails: Callable[[int], bool] = lambda number: False
+        self.error: type[StoreError] = StoreError
 
     def write(self, records: Sequence[Any]) -> None:
         self.writes += 1
         if self.fails(self.writes):
-            raise StoreError(f"write {self.writes} was refused")
+            raise self.error(f"write {self.writes} was refused")
         self.written.extend(r for r in records if not isinstance(r, PutClock))
 
     def fail_next(self, count: int = 1) -> None:

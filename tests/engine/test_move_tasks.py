@@ -2,7 +2,12 @@ from __future__ import annotations
 
 import pytest
 
-from pytest_sqsq.errors import InvalidParameterValue, QueueDoesNotExist
+from pytest_sqsq.errors import (
+    InvalidParameterValue,
+    OutcomeUnknown,
+    QueueDoesNotExist,
+    ServiceUnavailable,
+)
 
 
 class Story:
@@ -354,6 +359,22 @@ def test_a_task_without_a_rate_that_cannot_be_written_says_so_and_can_be_started
     assert story.start().status == "COMPLETED"
     assert world.live(story.origin) == ["a", "b"]
     world.broker.check()
+
+
+def test_a_destination_that_may_not_have_been_made_again_ends_the_task(make_world, store) -> None:
+    world = make_world(store=store)
+    story = Story(world)
+    story.fill("a")
+    task = story.start(story.other, rate=1)
+    world.broker.delete_queue(story.other)
+    store.error = OutcomeUnknown
+    store.fail_next()
+    with pytest.raises(ServiceUnavailable):
+        world.queue("other")
+    world.advance(1)
+    assert (task.status, task.moved) == ("FAILED", 0)
+    assert task.failure_reason == "AWS.SimpleQueueService.NonExistentQueue"
+    assert world.live(story.dead) == ["a"]
 
 
 def test_hundreds_of_messages_are_moved_in_order(story, world) -> None:
