@@ -97,7 +97,7 @@ def _check_number(parameter: str, number: int, allowed: limits.Range) -> None:
 
 def _find(broker: Broker, parameter: str, arn: str) -> Queue:
     queue = broker.find_arn(arn)
-    if queue is None or queue.arn != arn:
+    if queue is None:
         raise ResourceNotFoundException.for_parameter(parameter)
     return queue
 

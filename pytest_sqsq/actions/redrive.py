@@ -88,7 +88,7 @@ def check_target(
     if key is not None and key.account_id != source.account_id:
         raise _refused(text, "Dead-letter target owner should be same as the source.")
     target = broker.find_arn(arn)
-    if target is None or target.arn != arn or target.key.region != source.region:
+    if target is None or target.key.region != source.region:
         raise _refused(text, "Dead letter target does not exist.")
     if target.settings.fifo != fifo:
         raise _refused(text, "Dead-letter queue must be same type of queue as the source..")

@@ -41,6 +41,7 @@ class BrokerState:
         return self._identifiers.new("message", key)
 
     def find_queue(self, key: QueueKey) -> Queue | None:
+        """The queue, or ``None`` where there is none, or none any more.  O(1), no lock."""
         queue = self._registry.find(key)
         return None if queue is None or queue.deleted else queue
 
@@ -52,6 +53,7 @@ class BrokerState:
         return queue
 
     def find_arn(self, arn: str) -> Queue | None:
+        """The queue of exactly this ARN, or ``None`` as in :meth:`find_queue`.  O(1), no lock."""
         queue = self._registry.find_arn(arn)
         return None if queue is None or queue.deleted else queue
 

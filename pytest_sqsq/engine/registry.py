@@ -30,8 +30,11 @@ class Registry:
         return self._queues.get(key)
 
     def find_arn(self, arn: str) -> Queue | None:
+        """The queue of exactly this ARN, as :meth:`find` gives it.  O(1), no lock."""
         key = QueueKey.from_arn(arn)
-        return None if key is None else self._queues.get(key)
+        queue = None if key is None else self._queues.get(key)
+        # A key tells nothing of the partition.
+        return queue if queue is not None and queue.arn == arn else None
 
     def all(self) -> tuple[Queue, ...]:
         with self._lock:

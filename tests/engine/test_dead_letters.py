@@ -231,9 +231,11 @@ def test_a_policy_may_name_a_queue_that_is_made_later(either) -> None:
     assert world.live(dead) == ["a"]
 
 
-def test_an_arn_that_names_no_queue_is_no_place_to_move_to(either) -> None:
+@pytest.mark.parametrize("service", ["aws:sns", "aws-cn:sqs"])
+def test_an_arn_that_names_no_queue_is_no_place_to_move_to(either, service: str) -> None:
     world = either
-    queue = world.queue(dead_letters="arn:aws:sns:us-east-1:000000000000:dead")
+    world.queue("dead")
+    queue = world.queue(dead_letters=f"arn:{service}:us-east-1:000000000000:dead")
     world.send(queue, "a")
     for _ in range(3):
         assert world.bodies(queue, timeout=0) == ["a"]
