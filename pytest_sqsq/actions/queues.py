@@ -105,14 +105,14 @@ def list_queues(context: ActionContext, parameters: Parameters) -> Result:
     prefix = parameters.get("QueueNamePrefix") or ""
     queues = context.broker.list_queues(context.account_id, context.region)
     keys = [queue.key for queue in queues if queue.key.name.startswith(prefix)]
-    return _page(context, parameters, keys, "QueueUrls", prefix)
+    return _page(context, parameters, keys, "QueueUrls", context.account_id, prefix)
 
 
 def list_dead_letter_source_queues(context: ActionContext, parameters: Parameters) -> Result:
     """ListDeadLetterSourceQueues: the queues whose RedrivePolicy names this one, by name."""
     queue = resolve(context, parameters)
     keys = [source.key for source in context.broker.sources_of(queue)]
-    return _page(context, parameters, keys, "queueUrls")
+    return _page(context, parameters, keys, "queueUrls", queue.key.account_id)
 
 
 def _page(
@@ -120,9 +120,10 @@ def _page(
     parameters: Parameters,
     keys: Sequence[QueueKey],
     member: str,
+    owner: str,
     prefix: str = "",
 ) -> Result:
-    """One page of queue URLs.  Only who asks for pages gets a NextToken.
+    """One page of the URLs of an account's queues.  Only who asks for pages gets a NextToken.
 
     A token names the last queue of its page, so that pages stay right where queues come and go
     between them.
@@ -139,7 +140,7 @@ def _page(
             raise InvalidParameterValue(
                 "MaxResults is a mandatory parameter when you provide a value for NextToken."
             )
-        last = _last_of_page(context, token, prefix)
+        last = _last_of_page(context, token, owner, prefix)
         keys = keys[bisect_right(keys, last.name, key=lambda key: key.name) :]
     page = keys[: size or allowed.high]
     result: dict[str, object] = {}
@@ -150,13 +151,13 @@ def _page(
     return result
 
 
-def _last_of_page(context: ActionContext, token: str, prefix: str) -> QueueKey:
+def _last_of_page(context: ActionContext, token: str, owner: str, prefix: str) -> QueueKey:
     try:
         url = b64decode(encoded(token), validate=True).decode()
     except ValueError as error:
         raise InvalidParameterValue("Invalid or expired next token.") from error
     last = key_of_url(context, url)
-    if last.account_id != context.account_id or not last.name.startswith(prefix):
+    if last.account_id != owner or not last.name.startswith(prefix):
         raise InvalidParameterValue(
             "Invalid NextToken value. If you are passing in NextToken, you must not change the"
             " other request parameters."

@@ -68,6 +68,20 @@ def test_dead_letter_sources_are_listed_by_pages_too(sqs):
     }
 
 
+def test_the_sources_of_another_accounts_queue_come_in_pages_too(sqs):
+    dead_letters = sqs.create("dlq")
+    policy = f'{{"deadLetterTargetArn":"{sqs.arn("dlq")}","maxReceiveCount":3}}'
+    for number in range(3):
+        sqs.create(f"s{number}", RedrivePolicy=policy)
+    other = sqs.other("999999999999")
+
+    found = pages(
+        other, "queueUrls", "ListDeadLetterSourceQueues", QueueUrl=dead_letters, MaxResults=2
+    )
+
+    assert list(found) == [["s0", "s1"], ["s2"]]
+
+
 def test_a_token_is_the_url_of_the_pages_last_queue_in_base64(sqs):
     for name in ("a", "b"):
         sqs.create(name)
