@@ -28,8 +28,6 @@ from pytest_sqsq.errors import (
 )
 from pytest_sqsq.models import QueueKey, QueueSettings
 
-__all__ = ["queue_url", "reported_attributes", "resolve"]
-
 _FIFO_SUFFIX = ".fifo"
 _STANDARD_NAME = re.compile(rf"[A-Za-z0-9_-]{{1,{limits.QUEUE_NAME_LENGTH}}}")
 _FIFO_NAME = re.compile(rf"[A-Za-z0-9_-]{{1,{limits.QUEUE_NAME_LENGTH - len(_FIFO_SUFFIX)}}}\.fifo")
@@ -105,14 +103,14 @@ def list_queues(context: ActionContext, parameters: Parameters) -> Result:
     prefix = parameters.get("QueueNamePrefix") or ""
     queues = context.broker.list_queues(context.account_id, context.region)
     keys = [queue.key for queue in queues if queue.key.name.startswith(prefix)]
-    return _page(context, parameters, keys, "QueueUrls", context.account_id, prefix)
+    return _page(context, parameters, keys, "QueueUrls", owner=context.account_id, prefix=prefix)
 
 
 def list_dead_letter_source_queues(context: ActionContext, parameters: Parameters) -> Result:
     """ListDeadLetterSourceQueues: the queues whose RedrivePolicy names this one, by name."""
     queue = resolve(context, parameters)
     keys = [source.key for source in context.broker.sources_of(queue)]
-    return _page(context, parameters, keys, "queueUrls", queue.key.account_id)
+    return _page(context, parameters, keys, "queueUrls", owner=queue.key.account_id)
 
 
 def _page(
@@ -120,6 +118,7 @@ def _page(
     parameters: Parameters,
     keys: Sequence[QueueKey],
     member: str,
+    *,
     owner: str,
     prefix: str = "",
 ) -> Result:

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from datetime import timedelta
 from typing import Any, Literal, Unpack
 
-from pytest_sqsq.actions.queues import reported_attributes
+from pytest_sqsq.actions.attributes import reported_attributes
 from pytest_sqsq.engine import Queue
 from pytest_sqsq.models import Event, MessageState, MessageView, QueueKey, QueueStatistics
 from pytest_sqsq.testing import acting, bodies, lambda_events, waits
