@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from pytest_sqsq.http.port import Port
     from pytest_sqsq.http.server import HttpServer
-    from pytest_sqsq.http.wsgi import Application
+    from pytest_sqsq.http.wsgi import Admin, Application
 
 Part = TypeVar("Part")
 
@@ -49,6 +49,7 @@ class Life:
 
     creator: Creator = "server"
     begins_empty = False
+    _control: Admin | None = None
 
     def __init__(self, **options: Unpack[ServerOptions]) -> None:
         self._options = server_options(options)
@@ -94,7 +95,7 @@ class Life:
         scheduler = Scheduler(self._running)
         self._scheduler = scheduler
         stack = self._new_stack(options)
-        application = Application(stack.gateway, self._gate)
+        application = Application(stack.gateway, self._gate, self._control)
         with _closed_on_failure(stack):
             http = HttpServer(
                 application,
@@ -148,6 +149,7 @@ class Life:
 
     def _end_polls(self) -> None:
         self._running().broker.close_polls(close_connection=True)
+        self._gate.note_change()  # for requests that wait for one
 
     def __enter__(self) -> Self:
         return self.start()

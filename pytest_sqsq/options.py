@@ -210,6 +210,10 @@ class ServerOptions(TypedDict, total=False):
     journal_size: Annotated[int, Option(10_000, "events remembered per queue", _integer(1))]
     request_log_size: Annotated[int, Option(10_000, "requests remembered", _integer(1))]
     max_connections: Annotated[int, Option(2048, "most connections at once", _integer(1))]
+    control: Annotated[
+        Literal["loopback", "anywhere", "off"],
+        Option("loopback", "whose requests the control API at /_sqsq/ answers"),
+    ]
     autojump_threshold: Annotated[
         float, Option(AUTOJUMP_THRESHOLD, "real seconds of quiet before a jump", _SECONDS)
     ]

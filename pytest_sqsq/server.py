@@ -10,6 +10,7 @@ from weakref import WeakSet
 from pytest_sqsq import clients, running
 from pytest_sqsq.actions import ActionContext
 from pytest_sqsq.actions.addresses import queue_url
+from pytest_sqsq.controls import control_of
 from pytest_sqsq.environment import variables
 from pytest_sqsq.life import Life
 from pytest_sqsq.models import QueueKey
@@ -58,6 +59,7 @@ class SqsServer(Life):
     def __init__(self, **options: Unpack[ServerOptions]) -> None:
         super().__init__(**options)
         self._direct_clients: WeakSet[BaseClient] = WeakSet()
+        self._control = control_of(self)
         self.timeout_factor = 1.0
 
     def __repr__(self) -> str:

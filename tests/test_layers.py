@@ -41,6 +41,7 @@ PARTS = {
     "running": "server",
     "clients": "server",
     "configuration": "plugin",
+    "controls": "server",
     "life": "server",
     "scheduler": "server",
     "serve_file": "cli",

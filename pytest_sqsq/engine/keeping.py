@@ -33,6 +33,11 @@ class Keeping(BrokerState):
                 self._settler.run_whole_task(task, self.clock.now_ms)
         return loading.loaded
 
+    @property
+    def store_trouble(self) -> str | None:
+        """Why the store cannot be written just now; ``None`` when it can.  Asks nobody."""
+        return self._store.trouble
+
     def contents(self) -> Iterator[Record]:
         """Everything there is, as a store would keep it; queue by queue."""
         yield PutClock(self.clock.now_ms)

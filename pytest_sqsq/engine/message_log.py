@@ -149,6 +149,27 @@ class MessageLog:
         """All live messages in arrival order.  O(n)."""
         return (message for message in self._slots if message is not None)
 
+    def live_after(self, arrival: int) -> Iterator[Message]:
+        """The live messages with a later arrival number, in order.
+
+        O(log n) to find the first, and the tombstones that are passed on the way; not to be gone
+        on with once the log has changed.
+        """
+        slots = self._slots
+        low, high = self._first, len(slots)
+        while low < high:
+            middle = (low + high) // 2
+            probe = middle
+            while probe < high and slots[probe] is None:
+                probe += 1
+            message = slots[probe] if probe < high else None
+            if message is not None and message.arrival <= arrival:
+                low = probe + 1
+            else:
+                high = middle
+        later = (slots[slot] for slot in range(low, len(slots)))
+        return (message for message in later if message is not None)
+
     def first_live(self) -> Message | None:
         """The oldest live message.  O(1) amortised: a cursor remembers the dead prefix."""
         slots = self._slots

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from http import HTTPStatus
 
 from werkzeug.http import http_date
@@ -76,9 +75,3 @@ def refusal(error: SqsError, request: HttpRequest | None = None) -> HttpResponse
     response = encode_error(protocol, error, new_request_id())
     response.close = True
     return response
-
-
-def control_error(status: int, message: str) -> HttpResponse:
-    """An error of the control API, which speaks plain JSON."""
-    body = json.dumps({"error": message}).encode()
-    return HttpResponse(status, [("Content-Type", "application/json")], body)

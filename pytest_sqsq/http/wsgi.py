@@ -9,9 +9,10 @@ from urllib.parse import quote
 
 from pytest_sqsq.errors import MalformedInput, RequestEntityTooLarge, SqsError
 from pytest_sqsq.gateway.gate import RequestGate
-from pytest_sqsq.http.answers import control_error, refusal
+from pytest_sqsq.http.answers import refusal
 from pytest_sqsq.http.parsing import BODY_BYTES
 from pytest_sqsq.protocol import HttpRequest, HttpResponse
+from pytest_sqsq.protocol.plain import error_answer
 
 if TYPE_CHECKING:
     from _typeshed.wsgi import StartResponse, WSGIEnvironment
@@ -67,9 +68,9 @@ class Application:
             response = None if self.admin is None else self.admin(request)
         except Exception as failure:  # noqa: BLE001 - the client gets an answer, the test the failure
             gateway.internal_failures.append(failure)
-            return control_error(500, f"the request has failed with {failure!r:.500}")
+            return error_answer(500, f"the request has failed with {failure!r:.500}")
         if response is None:
-            return control_error(404, f"there is nothing at {request.path}")
+            return error_answer(404, f"there is nothing at {request.path}")
         return response
 
 

@@ -139,6 +139,7 @@ def test_every_option_of_a_server_is_a_flag(start) -> None:
         "--journal-size": "50",
         "--request-log-size": "50",
         "--max-connections": "20",
+        "--control": "anywhere",
         "--autojump-threshold": "0.001",
         "--autojump-grace": "0.2",
     }

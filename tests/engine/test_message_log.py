@@ -60,6 +60,20 @@ def test_a_removed_message_drops_body_and_attributes_whoever_still_holds_it() ->
     assert (held.body, held.attributes, held.slot) == ("", None, -1)
 
 
+def test_the_messages_after_an_arrival_are_found_wherever_tombstones_lie() -> None:
+    chances = random.Random(1)
+    for _ in range(50):
+        log = filled(40)
+        for slot in chances.sample(range(40), chances.randrange(41)):
+            log.remove_index(slot)
+        if chances.random() < 0.3:
+            log.compact()
+        left = [live.arrival for live in log.live_messages()]
+        for arrival in range(-1, 41):
+            found = [live.arrival for live in log.live_after(arrival)]
+            assert found == [each for each in left if each > arrival]
+
+
 def test_a_removed_message_leaves_both_indexes() -> None:
     log = filled(2)
     log.mark_in_flight(0, "handle")

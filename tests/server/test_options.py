@@ -27,6 +27,7 @@ DEFAULTS = {
     "journal_size": 10_000,
     "request_log_size": 10_000,
     "max_connections": 2048,
+    "control": "loopback",
 }
 
 
