@@ -249,3 +249,12 @@ def test_a_plain_message_reaches_the_engine_without_optional_parts(orders):
     caller.send("orders", "b")
 
     assert taken == [OutgoingMessage("b")]
+
+
+def test_lone_surrogates_which_only_json_can_write_are_invalid_characters(sqs):
+    sqs.create("q")
+
+    for surrogate in "\ud800\udfff":
+        error = sqs.error("SendMessage", QueueUrl="q", MessageBody=f"a{surrogate}b")
+
+        assert error.query_code == "InvalidMessageContents"

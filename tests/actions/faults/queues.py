@@ -2,47 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
 
-import pytest
-
-
-class Fault(NamedTuple):
-    action: str
-    parameters: dict[str, Any]
-    code: str
-    status: int
-    text: str
-
+from . import FIFO_NAME_TEXT, NAME_TEXT, Fault, create, entries, missing, value
 
 NO_QUEUE = "The specified queue does not exist."
-
-NAME_TEXT = "Can only include alphanumeric characters, hyphens, or underscores. 1 to 80 in length"
-
-FIFO_NAME_TEXT = (
-    "The name of a FIFO queue can only include alphanumeric characters, hyphens, or"
-    " underscores, must end with .fifo suffix and be 1 to 80 in length."
-)
-
-
-def value(parameters: dict[str, Any], action: str, text: str) -> Fault:
-    return Fault(action, parameters, "InvalidParameterValue", 400, text)
-
-
-def missing(action: str, parameter: str, **parameters: Any) -> Fault:
-    text = f"The request must contain the parameter {parameter}."
-    return Fault(action, parameters, "MissingParameter", 400, text)
-
-
-def create(code: str, text: str, name: str = "new", **attributes: str) -> Fault:
-    return Fault("CreateQueue", {"QueueName": name, "Attributes": attributes}, code, 400, text)
-
-
-def entries(*ids: str, **members: Any) -> list[dict[str, Any]]:
-    return [
-        {"Id": entry_id, "MessageBody": "b", "ReceiptHandle": "h", **members} for entry_id in ids
-    ]
-
 
 QUEUE_ACTIONS: dict[str, dict[str, Any]] = {
     "AddPermission": {"Label": "l", "AWSAccountIds": ["111111111111"], "Actions": ["*"]},
@@ -213,26 +177,4 @@ TAGS = [
     ),
 ]  # fmt: skip
 
-
-def gone(action: str, text: str, **parameters: Any) -> Fault:
-    return Fault(action, parameters, "ResourceNotFoundException", 404, text)
-
-
 FAULTS = (*NAMING_THE_QUEUE, *REQUIRED, *QUEUES, *TAGS)
-
-
-@pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: fault.action)
-def test_a_fault_is_answered_with_the_code_status_and_text_of_sqs(wire, fault):
-    refusal = wire.refusal(fault.action, fault.parameters)
-
-    assert refusal == (fault.code, fault.status, wire.wording(fault.text))
-
-
-@pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: fault.action)
-def test_a_refused_request_changes_nothing(prepared, fault):
-    before = prepared.everything()
-    prepared.clock.advance(60)
-
-    prepared.error(fault.action, **fault.parameters)
-
-    assert prepared.everything() == before

@@ -2,17 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
 
-import pytest
-
-
-class Fault(NamedTuple):
-    action: str
-    parameters: dict[str, Any]
-    code: str
-    status: int
-    text: str
+from . import Fault
 
 
 def permit(code: str, status: int, text: str, **parameters: Any) -> Fault:
@@ -103,20 +95,3 @@ FAULTS = [
         for label in ("", "a b", "a" * 81)
     ),
 ]
-
-
-@pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: fault.action)
-def test_a_fault_is_answered_with_the_code_status_and_text_of_sqs(wire, fault):
-    refusal = wire.refusal(fault.action, fault.parameters)
-
-    assert refusal == (fault.code, fault.status, wire.wording(fault.text))
-
-
-@pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: fault.action)
-def test_a_refused_request_changes_nothing(prepared, fault):
-    before = prepared.everything()
-    prepared.clock.advance(60)
-
-    prepared.error(fault.action, **fault.parameters)
-
-    assert prepared.everything() == before

@@ -3,39 +3,8 @@
 from __future__ import annotations
 
 import json
-from typing import Any, NamedTuple
 
-import pytest
-
-
-class Fault(NamedTuple):
-    action: str
-    parameters: dict[str, Any]
-    code: str
-    status: int
-    text: str
-
-
-NAME_TEXT = "Can only include alphanumeric characters, hyphens, or underscores. 1 to 80 in length"
-
-FIFO_NAME_TEXT = (
-    "The name of a FIFO queue can only include alphanumeric characters, hyphens, or"
-    " underscores, must end with .fifo suffix and be 1 to 80 in length."
-)
-
-
-def value(parameters: dict[str, Any], action: str, text: str) -> Fault:
-    return Fault(action, parameters, "InvalidParameterValue", 400, text)
-
-
-def create(code: str, text: str, name: str = "new", **attributes: str) -> Fault:
-    return Fault("CreateQueue", {"QueueName": name, "Attributes": attributes}, code, 400, text)
-
-
-def change(code: str, text: str, queue: str = "plain", **attributes: str) -> Fault:
-    parameters = {"QueueUrl": queue, "Attributes": attributes}
-    return Fault("SetQueueAttributes", parameters, code, 400, text)
-
+from . import FIFO_NAME_TEXT, NAME_TEXT, Fault, change, create
 
 RANGES = {
     "DelaySeconds": ("-1", "901"),
@@ -175,20 +144,3 @@ FIFO_ATTRIBUTES = [
 ]
 
 FAULTS = (*QUEUE_ATTRIBUTES, *FIFO_ATTRIBUTES)
-
-
-@pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: fault.action)
-def test_a_fault_is_answered_with_the_code_status_and_text_of_sqs(wire, fault):
-    refusal = wire.refusal(fault.action, fault.parameters)
-
-    assert refusal == (fault.code, fault.status, wire.wording(fault.text))
-
-
-@pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: fault.action)
-def test_a_refused_request_changes_nothing(prepared, fault):
-    before = prepared.everything()
-    prepared.clock.advance(60)
-
-    prepared.error(fault.action, **fault.parameters)
-
-    assert prepared.everything() == before

@@ -3,44 +3,11 @@
 from __future__ import annotations
 
 import json
-from typing import Any, NamedTuple
+from typing import Any
 
-import pytest
-
-
-class Fault(NamedTuple):
-    action: str
-    parameters: dict[str, Any]
-    code: str
-    status: int
-    text: str
-
-
-ARN = "arn:aws:sqs:us-east-1:123456789012:"
+from . import ARN, Fault, change, create
 
 R = "Amazon SQS can't create the redrive allow policy. "
-
-
-def value(parameters: dict[str, Any], action: str, text: str) -> Fault:
-    return Fault(action, parameters, "InvalidParameterValue", 400, text)
-
-
-def send(code: str, text: str, *, queue: str = "plain", **parameters: Any) -> Fault:
-    sent = {"QueueUrl": queue, "MessageBody": "body", **parameters}
-    return Fault("SendMessage", sent, code, 400, text)
-
-
-def attribute(text: str, code: str = "InvalidParameterValue", /, **attributes: Any) -> Fault:
-    return send(code, text, MessageAttributes=attributes)
-
-
-def create(code: str, text: str, name: str = "new", **attributes: str) -> Fault:
-    return Fault("CreateQueue", {"QueueName": name, "Attributes": attributes}, code, 400, text)
-
-
-def change(code: str, text: str, queue: str = "plain", **attributes: str) -> Fault:
-    parameters = {"QueueUrl": queue, "Attributes": attributes}
-    return Fault("SetQueueAttributes", parameters, code, 400, text)
 
 
 def redrive(reason: str, policy: object, queue: str = "plain") -> Fault:
@@ -203,24 +170,3 @@ FAULTS = [
         )
     ),
 ]
-
-
-def gone(action: str, text: str, **parameters: Any) -> Fault:
-    return Fault(action, parameters, "ResourceNotFoundException", 404, text)
-
-
-@pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: fault.action)
-def test_a_fault_is_answered_with_the_code_status_and_text_of_sqs(wire, fault):
-    refusal = wire.refusal(fault.action, fault.parameters)
-
-    assert refusal == (fault.code, fault.status, wire.wording(fault.text))
-
-
-@pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: fault.action)
-def test_a_refused_request_changes_nothing(prepared, fault):
-    before = prepared.everything()
-    prepared.clock.advance(60)
-
-    prepared.error(fault.action, **fault.parameters)
-
-    assert prepared.everything() == before

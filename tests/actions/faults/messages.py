@@ -2,18 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
 
-import pytest
-
-
-class Fault(NamedTuple):
-    action: str
-    parameters: dict[str, Any]
-    code: str
-    status: int
-    text: str
-
+from . import NO_DEDUPLICATION, Fault, send, value
 
 INVALID_CHARACTERS = (
     "Invalid characters found. Valid unicode characters are #x9 | #xA | #xD |"
@@ -23,20 +14,6 @@ INVALID_CHARACTERS = (
 WRONG_TYPE = "The request include parameter that is not valid for this queue type"
 
 BAD_ID = "can only include alphanumeric and punctuation characters. 1 to 128 in length"
-
-NO_DEDUPLICATION = (
-    "The queue should either have ContentBasedDeduplication enabled or"
-    " MessageDeduplicationId provided explicitly"
-)
-
-
-def value(parameters: dict[str, Any], action: str, text: str) -> Fault:
-    return Fault(action, parameters, "InvalidParameterValue", 400, text)
-
-
-def send(code: str, text: str, *, queue: str = "plain", **parameters: Any) -> Fault:
-    sent = {"QueueUrl": queue, "MessageBody": "body", **parameters}
-    return Fault("SendMessage", sent, code, 400, text)
 
 
 def attribute(text: str, code: str = "InvalidParameterValue", /, **attributes: Any) -> Fault:
@@ -297,17 +274,3 @@ RECEIVING = [
 ]
 
 FAULTS = (*SENDING, *MESSAGE_ATTRIBUTES, *RECEIVING)
-
-
-@pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: fault.action)
-def test_a_fault_is_answered_with_the_code_status_and_text_of_sqs(wire, fault):
-    refusal = wire.refusal(fault.action, fault.parameters)
-
-    assert refusal == (fault.code, fault.status, wire.wording(fault.text))
-
-
-def test_lone_surrogates_which_only_json_can_write_are_invalid_characters(prepared):
-    for character in "\ud800\udfff":
-        error = prepared.error("SendMessage", QueueUrl="plain", MessageBody=f"a{character}b")
-
-        assert (error.query_code, error.message) == ("InvalidMessageContents", INVALID_CHARACTERS)

@@ -2,43 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
 
-import pytest
-
-
-class Fault(NamedTuple):
-    action: str
-    parameters: dict[str, Any]
-    code: str
-    status: int
-    text: str
-
-
-NO_DEDUPLICATION = (
-    "The queue should either have ContentBasedDeduplication enabled or"
-    " MessageDeduplicationId provided explicitly"
-)
-
-
-def value(parameters: dict[str, Any], action: str, text: str) -> Fault:
-    return Fault(action, parameters, "InvalidParameterValue", 400, text)
-
-
-def missing(action: str, parameter: str, **parameters: Any) -> Fault:
-    text = f"The request must contain the parameter {parameter}."
-    return Fault(action, parameters, "MissingParameter", 400, text)
+from . import NO_DEDUPLICATION, Fault, entries, missing, value
 
 
 def batch(action: str, entries: list[dict[str, Any]], code: str, text: str, queue: str = "plain"):
     parameters = {"QueueUrl": queue, "Entries": entries}
     return Fault(action, parameters, f"AWS.SimpleQueueService.{code}", 400, text)
-
-
-def entries(*ids: str, **members: Any) -> list[dict[str, Any]]:
-    return [
-        {"Id": entry_id, "MessageBody": "b", "ReceiptHandle": "h", **members} for entry_id in ids
-    ]
 
 
 BATCH_ID_TEXT = (
@@ -144,10 +115,3 @@ FAULTS = [
         NO_DEDUPLICATION,
     ),
 ]
-
-
-@pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: fault.action)
-def test_a_fault_is_answered_with_the_code_status_and_text_of_sqs(wire, fault):
-    refusal = wire.refusal(fault.action, fault.parameters)
-
-    assert refusal == (fault.code, fault.status, wire.wording(fault.text))

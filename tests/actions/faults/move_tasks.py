@@ -4,35 +4,14 @@ from __future__ import annotations
 
 import json
 from base64 import b64encode
-from typing import Any, NamedTuple
 
-import pytest
-
-
-class Fault(NamedTuple):
-    action: str
-    parameters: dict[str, Any]
-    code: str
-    status: int
-    text: str
-
-
-ARN = "arn:aws:sqs:us-east-1:123456789012:"
+from . import ARN, gone, value
 
 ARN_FORMAT = "arn:<partition>:<service>:<region>:<account-id>:<resource-id>"
-
-
-def value(parameters: dict[str, Any], action: str, text: str) -> Fault:
-    return Fault(action, parameters, "InvalidParameterValue", 400, text)
-
 
 NO_ARN = ("dlq", "", "arn:aws:sqs:us-east-1::dlq")
 
 SOURCE_GONE = "The resource that you specified for the SourceArn parameter doesn't exist."
-
-
-def gone(action: str, text: str, **parameters: Any) -> Fault:
-    return Fault(action, parameters, "ResourceNotFoundException", 404, text)
 
 
 def handle_of(members: object) -> str:
@@ -113,20 +92,3 @@ FAULTS = [
         )
     ),
 ]  # fmt: skip
-
-
-@pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: fault.action)
-def test_a_fault_is_answered_with_the_code_status_and_text_of_sqs(wire, fault):
-    refusal = wire.refusal(fault.action, fault.parameters)
-
-    assert refusal == (fault.code, fault.status, wire.wording(fault.text))
-
-
-@pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: fault.action)
-def test_a_refused_request_changes_nothing(prepared, fault):
-    before = prepared.everything()
-    prepared.clock.advance(60)
-
-    prepared.error(fault.action, **fault.parameters)
-
-    assert prepared.everything() == before
