@@ -68,7 +68,12 @@ def plan_visibility(
             plan.outcomes.append(error)
             continue
         plan.outcomes.append(None)
-        if message.state == "in_flight" or seconds:
+        # To show what is visible is no change, unless an entry before has hidden it.
+        if (
+            seconds
+            or message.state == "in_flight"
+            or message in (one for one, _, _ in plan.changes)
+        ):
             current = message.receipt_handle or handle
             plan.changes.append((message, current, now_ms + seconds * 1000))
     return plan

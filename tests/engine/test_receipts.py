@@ -261,6 +261,16 @@ def test_a_visible_message_changed_twice_in_one_batch_is_hidden_by_the_last(worl
     assert world.counts(queue) == (1, 0, 0)
 
 
+def test_a_visible_message_hidden_and_shown_in_one_batch_is_visible(world) -> None:
+    queue, delivery = one_received(world, "orders")
+    world.advance(30)
+    handle = delivery.receipt_handle
+    world.broker.change_visibility(queue, [(handle, 60), (handle, 0)])
+    assert world.counts(queue) == (1, 0, 0)
+    assert len(world.receive(queue, 10)) == 1
+    world.broker.check()
+
+
 @both
 def test_the_visibility_of_one_receive_ends_12_hours_after_it(world, name: str) -> None:
     queue, delivery = one_received(world, name, message_retention_period=1_209_600)
