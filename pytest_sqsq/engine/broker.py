@@ -144,7 +144,10 @@ class Broker(Polling, Moving, Keeping):
         return self._registry.deleted_ms(key)
 
     def delete_queue(self, queue: Queue) -> None:
-        """Delete a queue with its messages; its parked polls are told that it is gone."""
+        """Delete a queue with its messages and move tasks.
+
+        Its parked polls end with ``QueueDoesNotExist``.
+        """
         self._require_certainty(queue)
         with self.entry(queue) as now_ms:
             removals = [RemoveMoveTask(queue.key, i) for i in self.move_task_ids(queue.key)]
@@ -154,9 +157,10 @@ class Broker(Polling, Moving, Keeping):
             woken = queue.parked.remove_all()
             for waiter in woken:
                 waiter.answer([], QueueDoesNotExist())
+            # Still under the lock: a queue made anew under this key has tasks of its own.
+            with self._settler.task_lock:
+                self._settler.tasks.forget_source(queue.key)
         self._registry.remove(queue)
-        with self._settler.task_lock:
-            self._settler.tasks.forget_source(queue.key)
         self._settler.task_changed()
         self._wake(woken)
 

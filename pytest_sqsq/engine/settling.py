@@ -200,7 +200,7 @@ class Settler:
     def _step(self, task: MoveTask, now_ms: int, touched: dict[QueueKey, Queue]) -> None:
         """Move one message, or end the task."""
         source = self._registry.find(task.source)
-        if source is None:
+        if source is None or source.deleted:
             task.fail(DESTINATION_GONE)
             return
         with source.lock:
