@@ -59,10 +59,24 @@ class Arrears:
         return any(map(_must_wait, list(self.messages.values())))
 
     def owe_messages(self, message_ids: Iterable[str]) -> None:
+        """Have the store told how these messages stand; gone ones are removed there."""
         self.messages.update(dict.fromkeys(message_ids))
 
     def owe_deduplication(self, key: DeduplicationKey) -> None:
+        """Have the store told whether this deduplication id is still remembered."""
         self.deduplications[key] = None
+
+    def owe_task(self, task_id: str) -> None:
+        """Have the store told how this move task stands."""
+        self.tasks[task_id] = None
+
+    def wait_for(self, message_id: str, other: Arrears, original_id: str) -> None:
+        """Take a message that perhaps moved here out of the store only after its original is in.
+
+        ``original_id`` is what ``other``, the arrears of the queue it is still in, owes.
+        """
+        if message_id in self.messages:
+            self.messages[message_id] = (other, original_id)
 
     def owe_everything(self, queue: Queue, task_ids: Iterable[str]) -> None:
         """The store may have nothing left of this queue.  O(n)."""
@@ -78,9 +92,9 @@ class Arrears:
                 case "message", message_id:
                     self.messages.setdefault(message_id)
                 case "deduplication", key:
-                    self.deduplications[key] = None
+                    self.owe_deduplication(key)
                 case "task", task_id:
-                    self.tasks[task_id] = None
+                    self.owe_task(task_id)
                 case "settings", _:
                     self.settings = True
                 case "everything", _:

@@ -253,7 +253,7 @@ class Settler:
 def _owe(source: Queue, task: MoveTask) -> None:
     """The end of a task needs no write to be true."""
     if source.arrears is not None:
-        source.arrears.tasks[task.task_id] = None
+        source.arrears.owe_task(task.task_id)
 
 
 def _target_arn(queue: Queue) -> str | None:

@@ -75,9 +75,9 @@ class Writer:
         try:
             self.write(plan.records(source.key), source, target)
         except BaseException:
-            owing, owed, arrived = source.arrears, target.arrears, plan.arriving.message_id
-            if source is not target and owing and owed and arrived in owed.messages:
-                owed.messages[arrived] = (owing, plan.message.message_id)
+            owing, owed = source.arrears, target.arrears
+            if source is not target and owing and owed:
+                owed.wait_for(plan.arriving.message_id, owing, plan.message.message_id)
             raise
 
     def write(self, records: Sequence[Record], *queues: Queue) -> None:
