@@ -23,7 +23,7 @@ class Attempt(NamedTuple):
 
     @property
     def is_retryable(self) -> bool:
-        """Whether all its messages are still in flight as this attempt left them."""
+        """Whether all its messages are still in flight as this attempt left them.  O(messages)."""
         return all(
             message.state == "in_flight"
             and message.receipt_handle == handle
@@ -37,17 +37,22 @@ class Attempt(NamedTuple):
 
 
 class AttemptMemory:
-    """The attempts of the last five minutes.  Guarded by the queue's lock; O(1) amortised."""
+    """The attempts of the last five minutes, by ReceiveRequestAttemptId.
+
+    Guarded by the queue's lock.  All operations O(1) amortised.
+    """
 
     def __init__(self) -> None:
         self._attempts: dict[str, Attempt] = {}
         self._by_age: deque[tuple[str, Attempt]] = deque()
 
     def find(self, attempt_id: str, now_ms: int) -> Attempt | None:
+        """The latest attempt under this id, if it is less than five minutes old."""
         self._forget(now_ms)
         return self._attempts.get(attempt_id)
 
     def remember(self, attempt_id: str, attempt: Attempt) -> None:
+        """Note an attempt in place of an earlier one under its id; in order of time."""
         self._attempts[attempt_id] = attempt
         self._by_age.append((attempt_id, attempt))
 

@@ -38,6 +38,7 @@ class BrokerState:
     _writer: Writer
 
     def new_message_id(self, key: QueueKey) -> str:
+        """The id of the next message that enters a queue; a seed repeats them."""
         return self._identifiers.new("message", key)
 
     def find_queue(self, key: QueueKey) -> Queue | None:
@@ -63,7 +64,7 @@ class BrokerState:
 
     @property
     def queues(self) -> tuple[Queue, ...]:
-        """All queues of all accounts and regions, by key."""
+        """All queues of all accounts and regions, by key.  O(queues log queues)."""
         return tuple(queue for queue in self._registry.all() if not queue.deleted)
 
     def entry(self, queue: Queue) -> Entry:

@@ -13,7 +13,7 @@ DeduplicationKey = tuple[str | None, str]
 
 
 class Accepted(NamedTuple):
-    """The first send under a deduplication id."""
+    """The first send under a deduplication id; ``accepted_ms`` begins its five minutes."""
 
     message_id: str
     sequence_number: int
@@ -37,7 +37,7 @@ class DeduplicationMemory:
         return len(self._accepted)
 
     def find(self, key: DeduplicationKey, now_ms: int) -> Accepted | None:
-        """The accepted send that makes ``key`` a duplicate now."""
+        """The accepted send that makes ``key`` a duplicate at ``now_ms``, if there is one."""
         self._forget(now_ms)
         return self._accepted.get(key)
 
@@ -50,10 +50,12 @@ class DeduplicationMemory:
         return list(self._accepted.items())
 
     def remember(self, key: DeduplicationKey, accepted: Accepted) -> None:
+        """Note a send under an id that :meth:`find` did not know; in order of time."""
         self._accepted[key] = accepted
         self._by_age.append((key, accepted))
 
     def clear(self) -> None:
+        """Forget everything, telling nobody."""
         self._accepted.clear()
         self._by_age.clear()
 

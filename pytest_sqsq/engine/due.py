@@ -10,7 +10,7 @@ from pytest_sqsq.engine.queue import NEVER_MS, Queue
 from pytest_sqsq.engine.waiters import Waiter
 
 STALE_ALLOWANCE = 1024
-"""So many outdated entries are tolerated beyond two for each queue."""
+"""Once in so many additions, a heap longer than this is freed of its outdated entries."""
 
 
 class DueHeap:
@@ -49,7 +49,7 @@ class DueHeap:
             self.on_earlier(due_ms)
 
     def park(self, waiter: Waiter) -> None:
-        """Note the end of a poll."""
+        """Note the end of a poll.  O(log polls)."""
         with self._lock:
             self._count += 1
             heappush(self._polls, (waiter.deadline_ms, self._count, waiter))
@@ -61,13 +61,16 @@ class DueHeap:
             self.on_earlier(waiter.deadline_ms)
 
     def next_message_ms(self) -> int | None:
-        """The earliest instant at which something is due in a queue."""
+        """The earliest instant at which something is due in a queue.  O(1) amortised."""
         with self._lock:
             entry = self._first()
             return None if entry is None else entry[0]
 
     def queues_due_at(self, instant_ms: int) -> list[Queue]:
-        """The queues with something due by an instant, by key; their entries are taken out."""
+        """The queues with something due by an instant, by key.
+
+        Their entries are taken out: each has to be put back by :meth:`keep`.
+        """
         due: dict[int, Queue] = {}
         with self._lock:
             while True:
@@ -83,7 +86,7 @@ class DueHeap:
         self._tell(queue, NEVER_MS if queue.deleted else queue.find_next_due_ms())
 
     def next_poll_end(self) -> Waiter | None:
-        """The parked poll that ends first."""
+        """The parked poll that ends first.  O(1) amortised."""
         with self._lock:
             while self._polls:
                 noted_ms, number, waiter = self._polls[0]

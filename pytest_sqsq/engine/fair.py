@@ -138,6 +138,7 @@ class Tenants:
 
     @property
     def has_ready(self) -> bool:
+        """Whether any tenant has a ready message.  O(1) amortised."""
         return self._first_quiet() is not None or self._first_noisy() is not None
 
     def ready_messages(self) -> list[Message]:
@@ -145,6 +146,7 @@ class Tenants:
         return [m for tenant in self._tenants.values() for m in tenant.ready.messages()]
 
     def clear(self) -> None:
+        """Forget all tenants and their marks."""
         self._tenants.clear()
         self._quiet.clear()
         self._noisy.clear()

@@ -16,6 +16,8 @@ from pytest_sqsq.engine.message import Message
 class Group:
     """The live messages of one message group, in flight included, as a doubly linked list.
 
+    The links are fields of the messages: one is in one group at most.  All methods are O(1) but
+    for iteration, which goes from head to tail, and :meth:`first_hidden`.
     ``rank`` orders the groups: given when the group is made and anew each time a receive takes
     from it, so that a group just served goes to the back.
     """
@@ -31,6 +33,7 @@ class Group:
         self._is_first_hidden_known = True
 
     def append(self, message: Message) -> None:
+        """Put a message behind all others; it arrived after them."""
         message.group = self
         message.previous_in_group = self.tail
         if self.tail is None:
@@ -40,6 +43,7 @@ class Group:
         self.tail = message
 
     def unlink(self, message: Message) -> None:
+        """Take a message out, wherever it stands."""
         before, after = message.previous_in_group, message.next_in_group
         if before is None:
             self.head = after
@@ -76,6 +80,7 @@ class Group:
 
     @property
     def is_ready(self) -> bool:
+        """Whether a receive may take from it: its head is visible and not about to move."""
         head = self.head
         return head is not None and head.state == "visible" and not head.moving
 
@@ -100,6 +105,7 @@ class FifoOrder:
 
     @property
     def group_count(self) -> int:
+        """How many groups have live messages.  O(1)."""
         return len(self._groups)
 
     def enter(self, message: Message) -> None:
@@ -124,10 +130,10 @@ class FifoOrder:
             self._offer(group)
 
     def hidden(self, message: Message) -> None:
-        """A visible message has been hidden without being taken."""
+        """A visible message has been hidden without being taken: its group's head shows it."""
 
     def count_in_flight(self, message: Message, change: int) -> None:
-        """A message has gone in flight (1), or is in flight no more (-1)."""
+        """A message has gone in flight (1), or is in flight no more (-1).  O(1)."""
         if change > 0 and message.group is not None:
             message.group.note_hidden(message)
 
@@ -145,6 +151,7 @@ class FifoOrder:
 
     @property
     def has_ready(self) -> bool:
+        """Whether a receive would find anything.  O(1) amortised."""
         return self._first_ready() is not None
 
     def peek(self) -> Message | None:
@@ -179,12 +186,12 @@ class FifoOrder:
         return taken, used_up
 
     def put_back(self, messages: Sequence[Message]) -> None:
-        """Undo a :meth:`take`."""
+        """Undo a :meth:`take`: its messages are still visible, and are ready again."""
         for message in messages:
             self.shown(message)
 
     def delivered(self, messages: Sequence[Message]) -> None:
-        """The taken messages are in flight now: their groups go to the back."""
+        """The taken messages, group by group, are in flight now: their groups go to the back."""
         served: Group | None = None
         for message in messages:
             if message.group is not None and message.group is not served:
@@ -197,6 +204,7 @@ class FifoOrder:
         return first if first is not None and first.arrival < message.arrival else None
 
     def clear(self) -> None:
+        """Forget all groups, as a purge does."""
         self._groups.clear()
         self._ready.clear()
 

@@ -50,6 +50,7 @@ def plan_delete(queue: Queue, handles: Sequence[str], now_ms: int) -> RemovalPla
 
 
 def apply_delete(queue: Queue, plan: RemovalPlan) -> None:
+    """Take the messages out.  O(log n) each, amortised."""
     for message in plan.messages:
         queue.journal.record(plan.now_ms, "deleted", message)
         queue.leave(message)
@@ -92,6 +93,7 @@ def _message_to_change(queue: Queue, handle: str, seconds: int, now_ms: int) -> 
 
 
 def apply_visibility(queue: Queue, plan: VisibilityPlan) -> None:
+    """Hide the messages until their instants; what is due at once is for settling to show."""
     for message, handle, visible_at_ms in plan.changes:
         queue.hide_untaken(message, handle, visible_at_ms)
         queue.journal.record(

@@ -14,17 +14,22 @@ Listener = Callable[[Event], None]
 
 
 class Listeners:
-    """Who is told of each event, in every queue of a broker; may change at any time."""
+    """Who is told of each event, in every queue of a broker; may change at any time.
+
+    ``current`` is replaced whole, so that it is read without the lock.
+    """
 
     def __init__(self) -> None:
         self._lock = Lock()
         self.current: tuple[Listener, ...] = ()
 
     def add(self, listener: Listener) -> None:
+        """Tell a listener of all events from now on, in the thread in which each happens."""
         with self._lock:
             self.current = (*self.current, listener)
 
     def remove(self, listener: Listener) -> None:
+        """Tell a listener no more; one that is not there is no fault."""
         with self._lock:
             self.current = tuple(known for known in self.current if known != listener)
 

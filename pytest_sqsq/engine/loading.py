@@ -53,9 +53,14 @@ class Loading:
 
     @property
     def loaded(self) -> Loaded:
+        """How much was taken in."""
         return Loaded(len(self._queues), self._messages)
 
     def load(self, records: Iterable[Record], new_arrears: Callable[[], Arrears | None]) -> None:
+        """Make queues of records, which come in the order that :meth:`Store.load` promises.
+
+        ``new_arrears`` gives each queue what it notes in what the store is owed.  O(n log n).
+        """
         for record in records:
             match record:
                 case PutQueue(key, queue_record):

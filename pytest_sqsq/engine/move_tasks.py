@@ -38,6 +38,7 @@ class MoveTask:
 
     @property
     def is_running(self) -> bool:
+        """Whether it may still move messages: neither completed, failed nor cancelled."""
         return self.status == "RUNNING"
 
     @property
@@ -52,11 +53,13 @@ class MoveTask:
         return max(step_ms, self.not_before_ms)
 
     def fail(self, reason: str) -> None:
+        """End it as FAILED; ``reason`` is the FailureReason that its list entry shows."""
         # The reason first: who lists tasks reads them without a lock.
         self.failure_reason = reason
         self.status = "FAILED"
 
     def moved_one(self) -> None:
+        """Count a message as moved; the last of those found at the start completes the task."""
         self.moved += 1
         if self.moved >= self.to_move:
             self.status = "COMPLETED"
@@ -68,6 +71,7 @@ class MoveTask:
         return after.record()
 
     def record(self) -> MoveTaskRecord:
+        """The task as a store keeps it."""
         return MoveTaskRecord(
             self.task_id,
             self.place,
@@ -92,12 +96,14 @@ class MoveTaskList:
         self._by_source: dict[QueueKey, list[MoveTask]] = {}
 
     def add(self, task: MoveTask) -> None:
+        """Put a task behind all others of its source; those :meth:`outlived` are forgotten."""
         known = self._by_source.setdefault(task.source, [])
         for other in self.outlived(task.source):
             known.remove(other)
         known.append(task)
 
     def next_place(self) -> int:
+        """The place of a task that starts now, behind all known.  O(tasks)."""
         return 1 + max((task.place for task in self._all()), default=0)
 
     def outlived(self, source: QueueKey) -> list[MoveTask]:
@@ -106,16 +112,19 @@ class MoveTaskList:
         return ended[: max(0, len(ended) - ENDED_TASKS_KEPT + 1)]
 
     def of_source(self, source: QueueKey) -> list[MoveTask]:
-        """The tasks of a queue, newest first."""
+        """The tasks of a queue, newest first.  A copy."""
         return self._by_source.get(source, [])[::-1]
 
     def find(self, task_id: str) -> MoveTask | None:
+        """The task with this id, of whatever source; ``None`` for a forgotten one.  O(tasks)."""
         return next((task for task in self._all() if task.task_id == task_id), None)
 
     def running(self) -> list[MoveTask]:
+        """The running tasks of all sources.  O(tasks)."""
         return [task for task in self._all() if task.is_running]
 
     def forget_source(self, source: QueueKey) -> None:
+        """Drop the tasks of a queue that is deleted, running ones too."""
         self._by_source.pop(source, None)
 
     def _all(self) -> list[MoveTask]:

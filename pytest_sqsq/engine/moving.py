@@ -18,6 +18,8 @@ class Moving(BrokerState):
     ) -> MoveTask:
         """Start moving a queue's visible messages; without a rate all are moved on return.
 
+        ``rate`` is in messages a second.  Whether ``destination_arn`` names a queue is looked at
+        when a message is to move there; ``None`` sends each message to where it came from.
         Raises ``InvalidParameterValue`` while another task of this source is running.
         """
         tasks = self._settler.tasks
@@ -48,7 +50,7 @@ class Moving(BrokerState):
         return task
 
     def cancel_move_task(self, task: MoveTask) -> None:
-        """End a running task; what was moved stays moved."""
+        """End a running task; what was moved stays moved.  One that has ended stays as it is."""
         source = self.get_queue(task.source)
         with self.entry(source):
             if not task.is_running:
@@ -64,6 +66,7 @@ class Moving(BrokerState):
             return self._settler.tasks.of_source(source.key)
 
     def find_move_task(self, task_id: str) -> MoveTask | None:
+        """The task with this id, of whatever source; ``None`` for a forgotten one.  O(tasks)."""
         with self._settler.task_lock:
             return self._settler.tasks.find(task_id)
 
@@ -73,5 +76,6 @@ class Moving(BrokerState):
             return [task.task_id for task in self._settler.tasks.of_source(source)]
 
     def running_move_tasks(self) -> list[MoveTask]:
+        """The running tasks of all sources.  O(tasks)."""
         with self._settler.task_lock:
             return self._settler.tasks.running()

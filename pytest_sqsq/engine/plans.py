@@ -30,14 +30,23 @@ if TYPE_CHECKING:
 
 
 class Plan(Protocol):
-    """A change that was worked out and not yet made."""
+    """A change that was worked out and not yet made.
 
-    def records(self, queue: QueueKey) -> list[Record]: ...
+    Made and applied within one hold of the queue's lock: its instants and places are good for
+    as long as nothing else happens.
+    """
+
+    def records(self, queue: QueueKey) -> list[Record]:
+        """What the store has to be told, all in one write.  O(messages concerned)."""
 
 
 @dataclass(slots=True)
 class SendPlan:
-    """Messages to append, and the receipts of the whole send in order."""
+    """Messages to append, and the receipts of the whole send in order.
+
+    ``duplicates`` are the original's message id and the body sent, of each entry that is not
+    enqueued; ``accepted`` are the deduplication ids to be remembered.
+    """
 
     now_ms: int
     receipts: list[SendReceipt] = field(default_factory=list)
@@ -64,8 +73,9 @@ def deduplication_records(
 class ReceivePlan:
     """Messages taken out of the ready ones, with their new handles.
 
-    ``used_up`` are messages that may not be delivered any more and are due to move.
-    ``replay`` is the earlier attempt whose messages are handed out again.
+    ``handles`` belong to ``messages`` one by one.  ``used_up`` are messages that may not be
+    delivered any more and are due to move.  ``replay`` is the earlier attempt whose messages are
+    handed out again, uncounted.
     """
 
     now_ms: int
@@ -96,7 +106,7 @@ class ReceivePlan:
 
 @dataclass(slots=True)
 class RemovalPlan:
-    """Messages to remove, and one outcome for each entry of the request."""
+    """Messages to remove, each once, and one outcome for each entry of the request."""
 
     now_ms: int
     messages: list[Message]
@@ -108,7 +118,10 @@ class RemovalPlan:
 
 @dataclass(slots=True)
 class VisibilityPlan:
-    """Messages to hide until an instant, under a handle; and the outcomes of all entries."""
+    """What to hide: messages, each with its handle and the instant (ms) until which.
+
+    ``outcomes`` has one entry for each of the request.
+    """
 
     now_ms: int
     changes: list[tuple[Message, str, int]] = field(default_factory=list)

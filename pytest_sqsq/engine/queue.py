@@ -132,6 +132,7 @@ class Queue:
         )
 
     def new_message_id(self) -> str:
+        """The id of the next message sent here."""
         return self._surroundings.new_message_id(self.key)
 
     def handle_for(self, message: Message, number: int) -> str:
@@ -169,6 +170,7 @@ class Queue:
     # Transitions
 
     def enter(self, message: Message) -> None:
+        """Put a new message, visible or delayed, behind all others.  O(log n)."""
         message.arrival = self.next_arrival
         self.next_arrival += 1
         if message.sequence_number is not None:
@@ -209,6 +211,10 @@ class Queue:
         return self.next_sequence if self.settings.fifo else None
 
     def hide(self, message: Message, handle: str, visible_at_ms: int) -> None:
+        """Put a message in flight, or keep it there, under a handle until an instant.  O(log n).
+
+        A visible one must have been taken out of what is ready; :meth:`hide_untaken` is for others.
+        """
         if message.state == "in_flight":
             self._timeouts.mark_stale()
         else:
@@ -231,7 +237,10 @@ class Queue:
             self.order.hidden(message)
 
     def show(self, message: Message, at_ms: int) -> None:
-        """Make a message visible whose timeout or delay is over, or whose move was called off."""
+        """Make a message visible whose timeout or delay is over, or whose move was called off.
+
+        O(log n).
+        """
         if message.state == "in_flight":
             self.log.clear_in_flight(message.slot)
             self.in_flight_count -= 1
@@ -247,7 +256,10 @@ class Queue:
         self.journal.record(at_ms, "visible", message)
 
     def leave(self, message: Message) -> None:
-        """Take a message out; journal it before, its body is dropped here.  O(1) amortised."""
+        """Take a message out; journal it before, its body is dropped here.
+
+        O(1) amortised, O(log n) where others become ready.
+        """
         state = message.state
         was_ready = state == "visible" and not message.moving
         message.state = "gone"

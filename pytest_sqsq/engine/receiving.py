@@ -49,6 +49,7 @@ def abandon_receive(queue: Queue, plan: ReceivePlan) -> None:
 
 
 def apply_receive(queue: Queue, plan: ReceivePlan) -> None:
+    """Hide and count what is handed out, and mark what is due to move.  O(k log n)."""
     now_ms, visible_at_ms = plan.now_ms, plan.visible_at_ms
     for message in plan.used_up:
         message.moving = True

@@ -67,11 +67,13 @@ def _planned(message: Message, arriving: Message, target: Queue, now_ms: int) ->
 
 
 def apply_dead_letter_move(plan: MovePlan, source: Queue, target: Queue) -> None:
+    """Move the message as a dead letter, both queues locked.  O(log n)."""
     source.dead_lettered += 1
     _carry(plan, source, target, "dead_lettered")
 
 
 def apply_task_move(plan: MovePlan, source: Queue, target: Queue) -> None:
+    """Move the message as a step of a move task, both queues locked.  O(log n)."""
     _carry(plan, source, target, "moved")
 
 

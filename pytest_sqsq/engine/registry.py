@@ -37,6 +37,7 @@ class Registry:
         return queue if queue is not None and queue.arn == arn else None
 
     def all(self) -> tuple[Queue, ...]:
+        """All queues, by key, those being made or deleted too.  O(n log n)."""
         with self._lock:
             return tuple(sorted(self._queues.values(), key=lambda queue: queue.key))
 
@@ -57,7 +58,7 @@ class Registry:
             return queue
 
     def remove(self, queue: Queue) -> None:
-        """Take a queue out if it is still the one under its key."""
+        """Take a queue out if it is still the one under its key.  O(queues)."""
         with self._lock:
             if self._queues.get(queue.key) is queue:
                 del self._queues[queue.key]

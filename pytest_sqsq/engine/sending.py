@@ -34,6 +34,7 @@ def plan_send(queue: Queue, messages: Sequence[OutgoingMessage], now_ms: int) ->
 
 
 def apply_send(queue: Queue, plan: SendPlan) -> None:
+    """Append the messages and remember their deduplication ids.  O(log n) each."""
     now_ms = plan.now_ms
     for message in plan.messages:
         queue.enter(message)

@@ -24,6 +24,7 @@ class StandardOrder:
 
     @property
     def group_count(self) -> int:
+        """How many groups have live messages; those without a group id are not counted.  O(1)."""
         return len(self._tenants)
 
     def enter(self, message: Message) -> None:
@@ -63,6 +64,7 @@ class StandardOrder:
 
     @property
     def has_ready(self) -> bool:
+        """Whether a receive would find anything.  O(1) amortised."""
         return self._ready.first() is not None or self._tenants.has_ready
 
     def peek(self) -> Message | None:
@@ -103,18 +105,19 @@ class StandardOrder:
         return self._tenants.pop_noisy() if alone is None else self._ready.pop()
 
     def put_back(self, messages: Sequence[Message]) -> None:
-        """Undo a :meth:`take`."""
+        """Undo a :meth:`take`: its messages are still visible, and are ready again."""
         for message in messages:
             self.shown(message)
 
     def delivered(self, messages: Sequence[Message]) -> None:
-        """The taken messages are in flight now."""
+        """The taken messages are in flight now; that changes no order here."""
 
     def blocker_of(self, message: Message) -> Message | None:
         """The message that keeps a visible one from being delivered: there is none."""
         return None
 
     def clear(self) -> None:
+        """Forget all messages, as a purge does."""
         self._ready.clear()
         self._tenants.clear()
         self._in_flight = 0

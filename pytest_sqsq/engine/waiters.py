@@ -88,10 +88,14 @@ class ParkedPolls:
         return len(self._waiters)
 
     def park(self, waiter: Waiter) -> None:
+        """Put a poll behind all others.  O(1)."""
         self._waiters[waiter] = None
 
     def oldest_alive(self) -> tuple[Waiter | None, list[Waiter]]:
-        """The poll to serve next, and those found dead on the way, which are parked no more."""
+        """The poll to serve next, and those found dead on the way, which are parked no more.
+
+        The former stays parked.  Who has gone is still to be answered.  O(parked).
+        """
         dead: list[Waiter] = []
         for waiter in list(self._waiters):
             if waiter.is_alive():
@@ -119,6 +123,7 @@ class ParkedPolls:
                 waiter.deadline_ms += (late_ms // wait_ms + 1) * wait_ms
 
     def remove(self, waiter: Waiter) -> None:
+        """Park a poll no more; one that is not parked is no fault.  O(1)."""
         self._waiters.pop(waiter, None)
 
     def of_attempt(self, attempt_id: str) -> Waiter | None:
@@ -129,6 +134,7 @@ class ParkedPolls:
         return None
 
     def remove_all(self) -> list[Waiter]:
+        """Park none any more; returns those there were, oldest first, still to be answered."""
         waiters = list(self._waiters)
         for waiter in waiters:
             self.remove(waiter)
