@@ -1,4 +1,4 @@
-"""The plain values that the layers hand to each other.  No behaviour, no imports of the project.
+"""The plain values that the layers hand to each other.  No behaviour, and no imports but limits.
 
 Instants are integer milliseconds since the epoch and end in ``_ms``; durations that come from
 the wire are integer seconds under SQS's own names.  Absence is ``None``.
@@ -10,6 +10,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Literal, NamedTuple
+
+from pytest_sqsq import limits
 
 MessageState = Literal["visible", "in_flight", "delayed"]
 DeadLetterOn = Literal["tick", "receive"]
@@ -82,11 +84,15 @@ class MessageAttribute(NamedTuple):
 
 
 class RedrivePolicy(NamedTuple):
+    """After how many receives a message moves, and where to; the target need not exist."""
+
     dead_letter_target_arn: str
     max_receive_count: int
 
 
 class RedriveAllowPolicy(NamedTuple):
+    """Who may use a queue as dead-letter queue; the ARNs are for ``byQueue`` and there only."""
+
     redrive_permission: Literal["allowAll", "denyAll", "byQueue"]
     source_queue_arns: tuple[str, ...] = ()
 
@@ -95,21 +101,21 @@ class RedriveAllowPolicy(NamedTuple):
 class QueueSettings:
     """All attributes of a queue that can be set, parsed; a change replaces the whole object.
 
-    Durations are seconds.  ``fifo_throughput_limit`` and the encryption attributes are kept and
+    Durations are seconds, sizes bytes.  ``fifo_throughput_limit`` and the encryption attributes are kept and
     reported, and change nothing.
     """
 
     fifo: bool = False
-    delay_seconds: int = 0
-    maximum_message_size: int = 1_048_576
-    message_retention_period: int = 345_600
-    receive_message_wait_time_seconds: int = 0
-    visibility_timeout: int = 30
+    delay_seconds: int = limits.DEFAULT_DELAY_SECONDS
+    maximum_message_size: int = limits.DEFAULT_MAXIMUM_MESSAGE_SIZE
+    message_retention_period: int = limits.DEFAULT_MESSAGE_RETENTION_PERIOD
+    receive_message_wait_time_seconds: int = limits.DEFAULT_RECEIVE_MESSAGE_WAIT_TIME_SECONDS
+    visibility_timeout: int = limits.DEFAULT_VISIBILITY_TIMEOUT
     policy: str | None = None
     redrive_policy: RedrivePolicy | None = None
     redrive_allow_policy: RedriveAllowPolicy | None = None
     kms_master_key_id: str | None = None
-    kms_data_key_reuse_period_seconds: int = 300
+    kms_data_key_reuse_period_seconds: int = limits.DEFAULT_KMS_DATA_KEY_REUSE_PERIOD_SECONDS
     sqs_managed_sse_enabled: bool = True
     content_based_deduplication: bool = False
     deduplication_scope: Literal["queue", "messageGroup"] = "queue"
