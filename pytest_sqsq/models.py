@@ -11,7 +11,14 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Literal, NamedTuple
 
-from pytest_sqsq import limits
+from pytest_sqsq.limits import (
+    DEFAULT_DELAY_SECONDS,
+    DEFAULT_KMS_DATA_KEY_REUSE_PERIOD_SECONDS,
+    DEFAULT_MAXIMUM_MESSAGE_SIZE,
+    DEFAULT_MESSAGE_RETENTION_PERIOD,
+    DEFAULT_RECEIVE_MESSAGE_WAIT_TIME_SECONDS,
+    DEFAULT_VISIBILITY_TIMEOUT,
+)
 
 MessageState = Literal["visible", "in_flight", "delayed"]
 DeadLetterOn = Literal["tick", "receive"]
@@ -101,21 +108,21 @@ class RedriveAllowPolicy(NamedTuple):
 class QueueSettings:
     """All attributes of a queue that can be set, parsed; a change replaces the whole object.
 
-    Durations are seconds, sizes bytes.  ``fifo_throughput_limit`` and the encryption attributes are kept and
-    reported, and change nothing.
+    Durations are seconds, sizes bytes.  ``fifo_throughput_limit`` and the encryption attributes
+    are kept and reported, and change nothing.
     """
 
     fifo: bool = False
-    delay_seconds: int = limits.DEFAULT_DELAY_SECONDS
-    maximum_message_size: int = limits.DEFAULT_MAXIMUM_MESSAGE_SIZE
-    message_retention_period: int = limits.DEFAULT_MESSAGE_RETENTION_PERIOD
-    receive_message_wait_time_seconds: int = limits.DEFAULT_RECEIVE_MESSAGE_WAIT_TIME_SECONDS
-    visibility_timeout: int = limits.DEFAULT_VISIBILITY_TIMEOUT
+    delay_seconds: int = DEFAULT_DELAY_SECONDS
+    maximum_message_size: int = DEFAULT_MAXIMUM_MESSAGE_SIZE
+    message_retention_period: int = DEFAULT_MESSAGE_RETENTION_PERIOD
+    receive_message_wait_time_seconds: int = DEFAULT_RECEIVE_MESSAGE_WAIT_TIME_SECONDS
+    visibility_timeout: int = DEFAULT_VISIBILITY_TIMEOUT
     policy: str | None = None
     redrive_policy: RedrivePolicy | None = None
     redrive_allow_policy: RedriveAllowPolicy | None = None
     kms_master_key_id: str | None = None
-    kms_data_key_reuse_period_seconds: int = limits.DEFAULT_KMS_DATA_KEY_REUSE_PERIOD_SECONDS
+    kms_data_key_reuse_period_seconds: int = DEFAULT_KMS_DATA_KEY_REUSE_PERIOD_SECONDS
     sqs_managed_sse_enabled: bool = True
     content_based_deduplication: bool = False
     deduplication_scope: Literal["queue", "messageGroup"] = "queue"
