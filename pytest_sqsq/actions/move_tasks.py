@@ -26,8 +26,6 @@ if TYPE_CHECKING:
     from pytest_sqsq.engine import Broker, Queue
     from pytest_sqsq.engine.move_tasks import MoveTask
 
-_RUNNING = "RUNNING"
-
 
 def start_message_move_task(context: ActionContext, parameters: Parameters) -> Result:
     """StartMessageMoveTask: to a destination, or each message to the queue it came from."""
@@ -59,7 +57,7 @@ def cancel_message_move_task(context: ActionContext, parameters: Parameters) -> 
         task = broker.find_move_task(task_id)
     if task is None or task.source != source.key:
         raise ResourceNotFoundException("Task does not exist.")
-    if task.status != _RUNNING:
+    if not task.is_running:
         raise InvalidParameterValue("Only active tasks can be cancelled.")
     broker.cancel_move_task(task)
     return {"ApproximateNumberOfMessagesMoved": task.moved}
@@ -125,7 +123,7 @@ def _check_active_tasks(broker: Broker, source: Queue) -> None:
 
 def _running_tasks(broker: Broker, queue: Queue) -> int:
     try:
-        return sum(task.status == _RUNNING for task in broker.move_tasks(queue))
+        return sum(task.is_running for task in broker.move_tasks(queue))
     except QueueDoesNotExist:
         return 0
 
@@ -155,7 +153,7 @@ def _listed(task: MoveTask, source_arn: str) -> dict[str, Any]:
         "ApproximateNumberOfMessagesMoved": task.moved,
         "ApproximateNumberOfMessagesToMove": task.to_move,
     }
-    if task.status == _RUNNING:
+    if task.is_running:
         entry["TaskHandle"] = _handle(task)
     optional = {
         "DestinationArn": task.destination_arn,
