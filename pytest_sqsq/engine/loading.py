@@ -10,6 +10,7 @@ from pytest_sqsq.engine.deduplication import Accepted
 from pytest_sqsq.engine.due import DueHeap
 from pytest_sqsq.engine.message import Message
 from pytest_sqsq.engine.move_tasks import MoveTask
+from pytest_sqsq.engine.plans import deduplication_records
 from pytest_sqsq.engine.queue import Queue, Surroundings
 from pytest_sqsq.engine.registry import Registry
 from pytest_sqsq.limits import DEDUPLICATION_WINDOW_MS
@@ -172,9 +173,6 @@ def contents_of(queue: Queue) -> list[Record]:
     """A queue as records that make it again; under its lock.  O(n)."""
     limit = max(queue.sequence_limit, queue.next_sequence)
     records: list[Record] = [PutQueue(queue.key, queue.record()._replace(sequence_limit=limit))]
-    records += [
-        PutDeduplication(queue.key, group, deduplication_id, *first)
-        for (group, deduplication_id), first in queue.deduplication.all()
-    ]
+    records += deduplication_records(queue.key, queue.deduplication.all())
     records += [PutMessage(queue.key, m.record()) for m in queue.log.live_messages()]
     return records

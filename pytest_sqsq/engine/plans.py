@@ -7,7 +7,7 @@ where the store keeps anything.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
 
@@ -56,16 +56,17 @@ class SendPlan:
 
     def records(self, queue: QueueKey) -> list[Record]:
         records: list[Record] = [PutMessage(queue, m.record()) for m in self.messages]
-        records.extend(deduplication_records(queue, self.accepted))
+        records.extend(deduplication_records(queue, self.accepted.items()))
         return records
 
 
 def deduplication_records(
-    queue: QueueKey, accepted: dict[DeduplicationKey, Accepted]
+    queue: QueueKey, accepted: Iterable[tuple[DeduplicationKey, Accepted]]
 ) -> list[Record]:
+    """What a store keeps of accepted deduplication ids."""
     return [
         PutDeduplication(queue, group, deduplication_id, *first)
-        for (group, deduplication_id), first in accepted.items()
+        for (group, deduplication_id), first in accepted
     ]
 
 
