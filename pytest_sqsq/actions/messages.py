@@ -78,7 +78,7 @@ def receive_message(context: ActionContext, parameters: Parameters) -> Result:
     if not deliveries:
         return {}
     choose = attribute_filter(parameters.get("MessageAttributeNames"))
-    return {"Messages": [_received(delivery, wanted, choose) for delivery in deliveries]}
+    return {"Messages": [received_message(delivery, wanted, choose) for delivery in deliveries]}
 
 
 def _wanted_names(parameters: Parameters) -> frozenset[str] | None:
@@ -123,9 +123,10 @@ def _check_attempt_id(attempt_id: str, settings: QueueSettings) -> None:
         raise InvalidParameterValue.for_value(attempt_id, parameter, f"{fault}.")
 
 
-def _received(
+def received_message(
     delivery: Delivery, wanted: frozenset[str] | None, choose: Filter | None
 ) -> dict[str, Any]:
+    """A message of ReceiveMessage's answer, with the attributes asked for."""
     body = delivery.body
     message: dict[str, Any] = {
         "MessageId": delivery.message_id,

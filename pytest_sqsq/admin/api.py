@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from ipaddress import IPv6Address, ip_address
 
-from pytest_sqsq.admin import clock, health, queues
+from pytest_sqsq.admin import clock, developer, faults, health, queues, requests, waiting
 from pytest_sqsq.admin.controlled import Controlled, Helpers
 from pytest_sqsq.admin.fields import Refusal
 from pytest_sqsq.admin.routing import Route, Router
@@ -42,6 +42,13 @@ ROUTES = (
     ),
     Route("POST", "tick", clock.tick),
     Route("POST", "reset", clock.reset),
+    Route("GET", "requests", requests.show, query=("action", "queue", "limit")),
+    Route("DELETE", "requests", requests.clear),
+    Route("POST", "wait", waiting.wait, body=waiting.KEYS),
+    Route("GET", "faults", faults.show),
+    Route("POST", "faults", faults.plan, body=faults.KEYS),
+    Route("DELETE", "faults", faults.clear),
+    Route("DELETE", "faults/{id}", faults.remove),
 )
 
 
@@ -72,6 +79,8 @@ class ControlApi:
             return error_answer(refusal.status, refusal.text, refusal.headers)
 
     def _answer(self, request: HttpRequest) -> HttpResponse | None:
+        if request.path.startswith(developer.PREFIX):
+            return developer.answer(self._server, request)
         if not request.path.startswith(PREFIX):
             return None
         path = request.path.removeprefix(PREFIX)

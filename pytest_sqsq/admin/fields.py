@@ -101,6 +101,12 @@ class Fields:
         span = f"of at least {low}" if high == math.inf else f"from {low} to {high}"
         raise self._misfit(key, f"an integer {span}")
 
+    def number(self, key: str) -> float | None:
+        value = self._values.get(key)
+        if value is None or (type(value) in (int, float) and abs(value) <= LONGEST_SECONDS):
+            return cast("float | None", value)
+        raise self._misfit(key, f"a number, at most {LONGEST_SECONDS:g}")
+
     def seconds(
         self, key: str, *, above: float | None = None, at_most: float = LONGEST_SECONDS
     ) -> float | None:
@@ -128,7 +134,8 @@ class Fields:
 
     def _misfit(self, key: str, wanted: str) -> Refusal:
         value = self._values[key]
-        return Refusal(400, f"{key} must be {wanted}, not {shortened(_shown(value))}")
+        shown = value if self._kind == "parameter" and value else _shown(value)
+        return Refusal(400, f"{key} must be {wanted}, not {shortened(shown)}")
 
 
 def _compiled(key: str, pattern: str) -> re.Pattern[str]:

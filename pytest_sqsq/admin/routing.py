@@ -85,7 +85,7 @@ class Router:
 def wrong_method(request: HttpRequest, methods: Iterable[str]) -> Refusal:
     """What a request is told whose path takes other methods."""
     allowed = sorted({*methods, *(["HEAD"] if "GET" in methods else ())})
-    text = f"{request.method} is not possible at {request.path}; {' and '.join(allowed)} are"
-    if len(allowed) == 1:
-        text = f"{request.method} is not possible at {request.path}; {allowed[0]} is"
+    *others, last = allowed
+    words = f"{', '.join(others)} and {last} are" if others else f"{last} is"
+    text = f"{request.method} is not possible at {request.path}; {words}"
     return Refusal(405, text, [("Allow", ", ".join(allowed))])

@@ -173,15 +173,15 @@ def test_a_page_can_be_of_one_state(server, remote) -> None:
 @pytest.mark.parametrize(
     ("query", "text"),
     [
-        ("limit=0", 'limit must be an integer from 1 to 1000, not "0"'),
+        ("limit=0", "limit must be an integer from 1 to 1000, not 0"),
         ("limit=1001", "limit must be an integer from 1 to 1000, not 1001"),
-        ("limit=x", 'limit must be an integer from 1 to 1000, not "x"'),
+        ("limit=x", "limit must be an integer from 1 to 1000, not x"),
         ("limit=", 'limit must be an integer from 1 to 1000, not ""'),
-        ("after=-1", 'after must be an integer of at least 0, not "-1"'),
-        ("after=1.5", 'after must be an integer of at least 0, not "1.5"'),
+        ("after=-1", "after must be an integer of at least 0, not -1"),
+        ("after=1.5", "after must be an integer of at least 0, not 1.5"),
         (
             "state=gone",
-            "state must be one of 'visible', 'in_flight', 'delayed', not \"gone\"",
+            "state must be one of 'visible', 'in_flight', 'delayed', not gone",
         ),
     ],
 )
@@ -190,8 +190,7 @@ def test_a_page_that_cannot_be_is_refused(server, remote, query, text) -> None:
 
     status, told = remote.get(f"{ORDERS}/messages?{query}").error
 
-    assert status == 400
-    assert told.replace('"', "") == text.replace('"', "")
+    assert (status, told) == (400, text)
 
 
 def test_a_long_look_lets_others_into_the_queue(server, monkeypatch) -> None:
