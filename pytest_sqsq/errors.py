@@ -165,8 +165,9 @@ class InvalidAttributeValue(SqsError):
     query_code = "InvalidAttributeValue"
 
     @classmethod
-    def for_attribute(cls, name: str) -> InvalidAttributeValue:
-        return cls(f"Invalid value for the parameter {name}.")
+    def for_attribute(cls, name: str, reason: str | None = None) -> InvalidAttributeValue:
+        text = f"Invalid value for the parameter {name}."
+        return cls(text if reason is None else f"{text} Reason: {reason}")
 
 
 class InvalidMessageContents(SqsError):
@@ -188,6 +189,12 @@ class InvalidParameterValue(SqsError):
     @classmethod
     def for_value(cls, value: object, parameter: str, reason: str) -> InvalidParameterValue:
         return cls(f"Value {value} for parameter {parameter} is invalid. Reason: {reason}")
+
+    @classmethod
+    def for_parameter(cls, parameter: str, reason: str | None = None) -> InvalidParameterValue:
+        """The form that does not repeat the value."""
+        text = f"Value for parameter {parameter} is invalid."
+        return cls(text if reason is None else f"{text} Reason: {reason}")
 
     @classmethod
     def handle_expired(cls, handle: str) -> InvalidParameterValue:

@@ -1,7 +1,8 @@
 """Every range, quota and default of Amazon SQS, by SQS's own names.
 
 Sources: the quota pages of the SQS developer guide and the API reference, late 2026.  Times are
-in seconds, as on the wire, unless the name ends in ``_MS``; sizes are in bytes.
+in seconds, as on the wire, unless the name ends in ``_MS``; sizes are in bytes, lengths
+in characters.
 """
 
 from __future__ import annotations
@@ -45,6 +46,7 @@ MESSAGE_ATTRIBUTE_NAME_LENGTH = 256
 MESSAGE_ATTRIBUTE_TYPE_BYTES = 256
 NUMBER_DIGITS = 38
 QUEUE_NAME_LENGTH = 80
+FIFO_SUFFIX = ".fifo"
 GROUP_ID_LENGTH = 128
 BATCH_ENTRY_ID_LENGTH = 80
 LABEL_LENGTH = 80

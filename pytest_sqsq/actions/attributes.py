@@ -127,9 +127,8 @@ def _same_json(one: str | None, other: str | None) -> bool:
 
 def _parse_fifo_change(text: str) -> bool:
     if not _boolean_parser("FifoQueue")(text):
-        raise InvalidAttributeValue(
-            "Invalid value for the parameter FifoQueue."
-            " Reason: Modifying queue type is not supported."
+        raise InvalidAttributeValue.for_attribute(
+            "FifoQueue", "Modifying queue type is not supported."
         )
     return True
 

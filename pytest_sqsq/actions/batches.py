@@ -6,7 +6,6 @@ What is wrong with the request fails it; what is wrong with one entry fails that
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -20,7 +19,7 @@ from pytest_sqsq.actions.outgoing import (
     checked_message,
     sent_answer,
 )
-from pytest_sqsq.actions.validation import check_range
+from pytest_sqsq.actions.validation import check_range, name_pattern
 from pytest_sqsq.errors import (
     BatchEntryIdsNotDistinct,
     BatchRequestTooLong,
@@ -37,7 +36,7 @@ _SEND = "SendMessageBatchRequestEntry"
 _DELETE = "DeleteMessageBatchRequestEntry"
 _CHANGE = "ChangeMessageVisibilityBatchRequestEntry"
 
-_ENTRY_ID = re.compile(rf"[A-Za-z0-9_-]{{1,{limits.BATCH_ENTRY_ID_LENGTH}}}")
+_ENTRY_ID = name_pattern(limits.BATCH_ENTRY_ID_LENGTH)
 
 #: What becomes of an entry: what went wrong, or the members of its answer beside Id.
 Outcome = SqsError | dict[str, Any]

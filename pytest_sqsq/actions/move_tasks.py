@@ -11,7 +11,6 @@ from pytest_sqsq.actions.redrive import is_arn
 from pytest_sqsq.actions.validation import (
     compact_json,
     encoded,
-    invalid_parameter,
     json_object,
     require,
 )
@@ -87,7 +86,7 @@ def _check_arn(parameter: str, arn: str) -> None:
 
 def _check_number(parameter: str, number: int, allowed: limits.Range) -> None:
     if number not in allowed:
-        raise invalid_parameter(
+        raise InvalidParameterValue.for_parameter(
             parameter,
             f"You must enter a number that's between {allowed.low} and {allowed.high}.",
         )
@@ -141,7 +140,7 @@ def _read_handle(handle: str) -> tuple[str, str]:
         members = None
     task_id, source_arn = (members or {}).get("taskId"), (members or {}).get("sourceArn")
     if not isinstance(task_id, str) or not isinstance(source_arn, str):
-        raise InvalidParameterValue("Value for parameter TaskHandle is invalid.")
+        raise InvalidParameterValue.for_parameter("TaskHandle")
     return task_id, source_arn
 
 

@@ -13,7 +13,13 @@ from typing import Any
 from pytest_sqsq import limits
 from pytest_sqsq.actions.addresses import resolve
 from pytest_sqsq.actions.context import ActionContext, Parameters, Result
-from pytest_sqsq.actions.validation import compact_json, json_object, require
+from pytest_sqsq.actions.validation import (
+    compact_json,
+    json_object,
+    name_pattern,
+    name_rule,
+    require,
+)
 from pytest_sqsq.errors import InvalidParameterValue, MissingParameter, OverLimit
 from pytest_sqsq.models import QueueKey, QueueSettings, partition_of
 
@@ -49,7 +55,7 @@ OWNER_ONLY = frozenset(
     }
 )
 
-_LABEL = re.compile(rf"[A-Za-z0-9_-]{{1,{limits.LABEL_LENGTH}}}")
+_LABEL = name_pattern(limits.LABEL_LENGTH)
 _ACCOUNT_ID = re.compile("[0-9]{12}")
 _POLICY_VERSION = "2008-10-17"
 
@@ -61,11 +67,7 @@ def add_permission(context: ActionContext, parameters: Parameters) -> Result:
     actions = _require_list(context, parameters, "Actions", "ActionName")
     queue = resolve(context, parameters)
     if not _LABEL.fullmatch(label):
-        raise _bad_label(
-            label,
-            "Can only include alphanumeric characters, hyphens, or underscores."
-            f" 1 to {limits.LABEL_LENGTH} in length.",
-        )
+        raise _bad_label(label, f"{name_rule(limits.LABEL_LENGTH)}.")
     _check_accounts(accounts)
     _check_actions(actions)
     statement = _statement(queue.key, label, accounts, actions)

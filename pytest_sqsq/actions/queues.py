@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from base64 import b64decode, b64encode
 from bisect import bisect_right
 from collections.abc import Sequence
@@ -20,7 +19,7 @@ from pytest_sqsq.actions.attributes import (
 from pytest_sqsq.actions.context import ActionContext, Parameters, Result
 from pytest_sqsq.actions.redrive import check_target
 from pytest_sqsq.actions.tags import check_tag_count, check_tags
-from pytest_sqsq.actions.validation import encoded, invalid_parameter
+from pytest_sqsq.actions.validation import encoded, name_pattern, name_rule
 from pytest_sqsq.errors import (
     InvalidParameterValue,
     MissingParameter,
@@ -28,9 +27,8 @@ from pytest_sqsq.errors import (
 )
 from pytest_sqsq.models import QueueKey, QueueSettings
 
-_FIFO_SUFFIX = ".fifo"
-_STANDARD_NAME = re.compile(rf"[A-Za-z0-9_-]{{1,{limits.QUEUE_NAME_LENGTH}}}")
-_FIFO_NAME = re.compile(rf"[A-Za-z0-9_-]{{1,{limits.QUEUE_NAME_LENGTH - len(_FIFO_SUFFIX)}}}\.fifo")
+_STANDARD_NAME = name_pattern(limits.QUEUE_NAME_LENGTH)
+_FIFO_NAME = name_pattern(limits.QUEUE_NAME_LENGTH, limits.FIFO_SUFFIX)
 
 
 def create_queue(context: ActionContext, parameters: Parameters) -> Result:
@@ -63,7 +61,7 @@ def create_queue(context: ActionContext, parameters: Parameters) -> Result:
 def _queue_name(parameters: Parameters) -> str:
     name = parameters.get("QueueName")
     if name is None:
-        raise invalid_parameter("QueueName", "Must specify a queue name.")
+        raise InvalidParameterValue.for_parameter("QueueName", "Must specify a queue name.")
     if not name:
         raise InvalidParameterValue("Queue name cannot be empty")
     return str(name)
@@ -74,14 +72,11 @@ def _check_queue_name(name: str, fifo: bool) -> None:
         if not _FIFO_NAME.fullmatch(name):
             raise InvalidParameterValue(
                 "The name of a FIFO queue can only include alphanumeric characters, hyphens, or"
-                f" underscores, must end with {_FIFO_SUFFIX} suffix and be"
+                f" underscores, must end with {limits.FIFO_SUFFIX} suffix and be"
                 f" 1 to {limits.QUEUE_NAME_LENGTH} in length."
             )
     elif not _STANDARD_NAME.fullmatch(name):
-        raise InvalidParameterValue(
-            "Can only include alphanumeric characters, hyphens, or underscores."
-            f" 1 to {limits.QUEUE_NAME_LENGTH} in length"
-        )
+        raise InvalidParameterValue(name_rule(limits.QUEUE_NAME_LENGTH))
 
 
 def delete_queue(context: ActionContext, parameters: Parameters) -> Result:
@@ -130,7 +125,7 @@ def _page(
     token, size = parameters.get("NextToken"), parameters.get("MaxResults")
     allowed = limits.LIST_PAGE_SIZE
     if size is not None and size not in allowed:
-        raise invalid_parameter(
+        raise InvalidParameterValue.for_parameter(
             "MaxResults",
             f"MaxResults must be an integer between {allowed.low} and {allowed.high}.",
         )

@@ -36,9 +36,8 @@ def parse_redrive_policy(text: str) -> RedrivePolicy | None:
         return None
     policy = json_object(text)
     if policy is None:
-        raise InvalidAttributeValue(
-            "Invalid value for the parameter RedrivePolicy."
-            " Reason: Redrive policy is not a valid JSON map."
+        raise InvalidAttributeValue.for_attribute(
+            "RedrivePolicy", "Redrive policy is not a valid JSON map."
         )
     for member in (_TARGET, _COUNT):
         if policy.get(member) is None:
@@ -131,10 +130,10 @@ def parse_redrive_allow_policy(text: str) -> RedriveAllowPolicy | None:
 
 
 def _unsupported() -> InvalidAttributeValue:
-    return InvalidAttributeValue(
-        "Invalid value for the parameter RedriveAllowPolicy. Reason: Amazon SQS can't create"
-        " the redrive allow policy, as it\N{RIGHT SINGLE QUOTATION MARK}s in an unsupported"
-        " format."
+    return InvalidAttributeValue.for_attribute(
+        "RedriveAllowPolicy",
+        "Amazon SQS can't create the redrive allow policy, as"
+        " it\N{RIGHT SINGLE QUOTATION MARK}s in an unsupported format.",
     )
 
 

@@ -14,6 +14,20 @@ from pytest_sqsq.errors import InvalidParameterValue, MissingParameter
 #: half as long as a search for the others, which counts in a body of 1 MiB.
 VALID_TEXT = re.compile("[\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]*")
 
+
+def name_pattern(length: int, suffix: str = "") -> re.Pattern[str]:
+    """What queues, batch entries and permissions may be called, up to a length in all.
+
+    ``suffix`` is what the name has to end in.
+    """
+    return re.compile(rf"[A-Za-z0-9_-]{{1,{length - len(suffix)}}}{re.escape(suffix)}")
+
+
+def name_rule(length: int) -> str:
+    """SQS's words for :func:`name_pattern`; without a full stop."""
+    return f"Can only include alphanumeric characters, hyphens, or underscores. 1 to {length} in length"
+
+
 #: Letters, digits, and all of ASCII punctuation: everything printable but the space.
 _IDENTIFIER = re.compile(rf"[!-~]{{1,{limits.GROUP_ID_LENGTH}}}")
 
@@ -29,11 +43,6 @@ def require(parameters: Parameters, name: str) -> Any:
 def encoded(text: str) -> bytes:
     """The text in UTF-8; lone surrogates, which a later check refuses, do not raise."""
     return text.encode("utf-8", "surrogatepass")
-
-
-def invalid_parameter(parameter: str, reason: str) -> InvalidParameterValue:
-    """The form of the error that does not repeat the value."""
-    return InvalidParameterValue(f"Value for parameter {parameter} is invalid. Reason: {reason}")
 
 
 def check_range(value: int, allowed: limits.Range, parameter: str, reason: str) -> None:

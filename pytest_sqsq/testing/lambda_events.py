@@ -251,7 +251,7 @@ def _split(
     succeeded: list[Received] = []
     failed: list[Received] = []
     broken_groups: set[str | None] = set()
-    fifo = key.name.endswith(".fifo")
+    fifo = key.name.endswith(limits.FIFO_SUFFIX)
     for received in batch:
         group = received.view.message_group_id
         if received.view.message_id in failed_ids or (fifo and group in broken_groups):

@@ -11,6 +11,7 @@ from typing import Any
 from pytest_sqsq.actions import perform
 from pytest_sqsq.actions.addresses import key_of_url
 from pytest_sqsq.errors import QueueNotFound
+from pytest_sqsq.limits import FIFO_SUFFIX
 from pytest_sqsq.models import QueueKey
 from pytest_sqsq.testing.report import queue_names
 from pytest_sqsq.testing.world import World
@@ -19,8 +20,6 @@ LISTED_QUEUES = 10
 
 # What AWS's documentation calls the default of maxReceiveCount, which its API insists on.
 DEFAULT_MAX_RECEIVE_COUNT = 10
-
-_FIFO_SUFFIX = ".fifo"
 
 
 def create_queue(
@@ -41,16 +40,16 @@ def create_queue(
     """
     _require_home(key)
     given = {name: _attribute_text(value) for name, value in (attributes or {}).items()}
-    if key.name.endswith(_FIFO_SUFFIX):
+    if key.name.endswith(FIFO_SUFFIX):
         given.setdefault("FifoQueue", "true")
     if dead_letter_queue is not None:
         if "RedrivePolicy" in given:
             raise ValueError("give dead_letter_queue or the attribute RedrivePolicy, not both")
         target = key_of(world, dead_letter_queue, key.account_id, key.region)
-        if target.name.endswith(_FIFO_SUFFIX) != key.name.endswith(_FIFO_SUFFIX):
+        if target.name.endswith(FIFO_SUFFIX) != key.name.endswith(FIFO_SUFFIX):
             raise ValueError(
                 f"the dead-letter queue of {key.name!r} cannot be {target.name!r}: both are FIFO"
-                f" queues, with names that end in {_FIFO_SUFFIX}, or neither is"
+                f" queues, with names that end in {FIFO_SUFFIX}, or neither is"
             )
         if world.broker.find_queue(target) is None:
             create_queue(world, target)
