@@ -25,7 +25,10 @@ def name_pattern(length: int, suffix: str = "") -> re.Pattern[str]:
 
 def name_rule(length: int) -> str:
     """SQS's words for :func:`name_pattern`; without a full stop."""
-    return f"Can only include alphanumeric characters, hyphens, or underscores. 1 to {length} in length"
+    return (
+        "Can only include alphanumeric characters, hyphens, or underscores."
+        f" 1 to {length} in length"
+    )
 
 
 #: Letters, digits, and all of ASCII punctuation: everything printable but the space.
