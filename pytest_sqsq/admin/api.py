@@ -6,7 +6,17 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from ipaddress import IPv6Address, ip_address
 
-from pytest_sqsq.admin import clock, developer, faults, health, queues, requests, waiting
+from pytest_sqsq.admin import (
+    clock,
+    developer,
+    faults,
+    health,
+    metrics,
+    page,
+    queues,
+    requests,
+    waiting,
+)
 from pytest_sqsq.admin.controlled import Controlled, Helpers
 from pytest_sqsq.admin.fields import Refusal
 from pytest_sqsq.admin.routing import Route, Router
@@ -22,6 +32,7 @@ from pytest_sqsq.protocol.plain import error_answer
 PREFIX = "/_sqsq/"
 
 ROUTES = (
+    Route("GET", "", page.show),
     Route("GET", "health", health.show),
     Route("GET", "queues", queues.show_all, query=("account_id", "region", "prefix")),
     Route("GET", "queues/{account}/{region}/{name}", queues.show),
@@ -49,6 +60,7 @@ ROUTES = (
     Route("POST", "faults", faults.plan, body=faults.KEYS),
     Route("DELETE", "faults", faults.clear),
     Route("DELETE", "faults/{id}", faults.remove),
+    Route("GET", "metrics", metrics.show),
 )
 
 
@@ -82,7 +94,7 @@ class ControlApi:
         if request.path.startswith(developer.PREFIX):
             return developer.answer(self._server, request)
         if not request.path.startswith(PREFIX):
-            return None
+            return page.lead_to(PREFIX)
         path = request.path.removeprefix(PREFIX)
         return self._router.answer(self._server, self._helpers, request, path)
 
