@@ -16,13 +16,15 @@ class Registry:
 
     The lock is a leaf: it is held for map accesses only, never while a queue's lock is taken or
     anything is written.  Links are kept by ARN, so that they hold for a target that is deleted
-    and made again.
+    and made again.  A change costs as much as there is of queues linked with the changed one.
     """
 
     def __init__(self) -> None:
         self._lock = Lock()
         self._queues: dict[QueueKey, Queue] = {}
         self._targets: dict[QueueKey, str] = {}
+        # The same links the other way: by target, the queues that dead-letter into it.
+        self._sources: dict[str, dict[QueueKey, Queue]] = {}
         self._deleted_ms: dict[QueueKey, int] = {}
 
     def find(self, key: QueueKey) -> Queue | None:
@@ -58,12 +60,13 @@ class Registry:
             return queue
 
     def remove(self, queue: Queue) -> None:
-        """Take a queue out if it is still the one under its key.  O(queues)."""
+        """Take a queue out if it is still the one under its key."""
         with self._lock:
             if self._queues.get(queue.key) is queue:
+                neighbours = [one for one in self._neighbours_of(queue) if one is not queue]
                 del self._queues[queue.key]
-                self._targets.pop(queue.key, None)
-                self._recompute_links()
+                self._set_target(queue, None)
+                self._recompute_links(neighbours)
 
     def note_deletion(self, key: QueueKey, now_ms: int) -> None:
         """Remember when a queue was deleted; to be called before it can be seen to be gone."""
@@ -85,35 +88,44 @@ class Registry:
     def sources_of(self, queue: Queue) -> list[Queue]:
         """The queues whose redrive policy names this one, by name."""
         with self._lock:
-            sources = [
-                self._queues[key] for key, target in self._targets.items() if target == queue.arn
-            ]
-        return sorted(sources, key=lambda source: source.key)
+            return sorted(self._sources_of(queue), key=lambda source: source.key)
 
     def _link(self, queue: Queue) -> None:
         policy = queue.settings.redrive_policy
-        before = self._targets.pop(queue.key, None)
-        if policy is not None:
-            self._targets[queue.key] = policy.dead_letter_target_arn
-        if before is not None or self._targets:
-            self._recompute_links()
+        before = self._target_of(queue)
+        self._set_target(queue, None if policy is None else policy.dead_letter_target_arn)
+        self._recompute_links([queue, *before])
 
-    def _recompute_links(self) -> None:
-        sources: dict[str, list[Queue]] = {}
-        neighbours: dict[QueueKey, list[Queue]] = {}
-        for key, target_arn in self._targets.items():
-            source, target = self._queues[key], self.find_arn(target_arn)
-            sources.setdefault(target_arn, []).append(source)
-            if target is not None:
-                neighbours.setdefault(key, []).append(target)
-                neighbours.setdefault(target.key, []).append(source)
-        linked: dict[QueueKey, tuple[Queue, ...]] = {}
-        for key, queue in self._queues.items():
-            queue.upstream = _reached(queue, lambda one: sources.get(one.arn, ()))
-            if key not in linked:
-                together = _reached(queue, lambda one: neighbours.get(one.key, ()))
-                linked.update((one.key, together) for one in together)
-            queue.linked = linked[key]
+    def _set_target(self, source: Queue, arn: str | None) -> None:
+        before = self._targets.pop(source.key, None)
+        if before is not None:
+            del self._sources[before][source.key]
+            if not self._sources[before]:
+                del self._sources[before]
+        if arn is not None:
+            self._targets[source.key] = arn
+            self._sources.setdefault(arn, {})[source.key] = source
+
+    def _target_of(self, queue: Queue) -> list[Queue]:
+        arn = self._targets.get(queue.key)
+        target = None if arn is None else self.find_arn(arn)
+        return [] if target is None else [target]
+
+    def _sources_of(self, queue: Queue) -> Iterable[Queue]:
+        return self._sources.get(queue.arn, {}).values()
+
+    def _neighbours_of(self, queue: Queue) -> list[Queue]:
+        return [*self._target_of(queue), *self._sources_of(queue)]
+
+    def _recompute_links(self, changed: Iterable[Queue]) -> None:
+        """Tell the queues concerned who is upstream and linked, where a queue's links changed."""
+        for start in changed:
+            # Only who lies in the way of its dead letters can have gained or lost a source.
+            for queue in _reached(start, self._target_of):
+                queue.upstream = _reached(queue, self._sources_of)
+            together = tuple(sorted(_reached(start, self._neighbours_of), key=lambda one: one.key))
+            for queue in together:
+                queue.linked = together
 
     def _forget_deletions(self, now_ms: int) -> None:
         old = [key for key, at_ms in self._deleted_ms.items() if at_ms + COOLDOWN_MS <= now_ms]

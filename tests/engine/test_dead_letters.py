@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from random import Random
+
 import pytest
 
 
@@ -455,3 +457,39 @@ def test_the_queues_that_dead_letter_into_one_are_listed_by_name(world) -> None:
     world.broker.delete_queue(b)
     assert world.broker.sources_of(dead) == []
     assert world.broker.sources_of(world.queue("b")) == [a]
+
+
+def test_queues_know_who_dead_letters_into_them_however_the_links_change(world) -> None:
+    random = Random(1)
+    names = [f"q{number}" for number in range(7)]
+    arns = [f"arn:aws:sqs:us-east-1:000000000000:{name}" for name in names]
+    queues = {}
+
+    def target_of(queue):
+        policy = queue.settings.redrive_policy
+        return None if policy is None else world.broker.find_arn(policy.dead_letter_target_arn)
+
+    def reached(queue, neighbours):
+        found = {queue}
+        while more := {other for one in found for other in neighbours(one)} - found:
+            found |= more
+        return found
+
+    def sources(queue):
+        return [one for one in queues.values() if target_of(one) is queue]
+
+    def neighbours(queue):
+        return [*sources(queue), *filter(None, [target_of(queue)])]
+
+    for _ in range(500):
+        name, target = random.choice(names), random.choice([*arns, None])
+        if name not in queues:
+            queues[name] = world.queue(name, dead_letters=target)
+        elif random.random() < 0.3:
+            world.broker.delete_queue(queues.pop(name))
+        else:
+            world.set_dead_letters(queues[name], target)
+        for queue in queues.values():
+            assert world.broker.sources_of(queue) == sorted(sources(queue), key=lambda q: q.key)
+            assert set(queue.upstream) == reached(queue, sources)
+            assert set(queue.linked) == reached(queue, neighbours)
