@@ -5,11 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from pytest_sqsq.engine.queue import NEVER_MS
+from pytest_sqsq.limits import MOVE_TASK_DURATION_MS
 from pytest_sqsq.models import QueueKey
 from pytest_sqsq.store.records import MoveTaskRecord, MoveTaskStatus
 
 DESTINATION_GONE = "AWS.SimpleQueueService.NonExistentQueue"
 SOURCE_UNKNOWN = "CouldNotDetermineMessageSource"
+TIME_IS_UP = "MaximumDurationExceeded"
+"""Amazon documents that a task ends after 36 hours, and not what it says then: our own word."""
 
 ENDED_TASKS_KEPT = 10
 """ListMessageMoveTasks shows at most so many."""
@@ -45,12 +48,24 @@ class MoveTask:
     def next_step_ms(self) -> int:
         """When the next message moves: the k-th one k/rate seconds after the start.
 
-        Never by itself without a rate: whoever starts such a task carries it through.
+        Or when the task's time is up, if that is before.  Never by itself without a rate: whoever
+        starts such a task carries it through.
         """
         if not self.is_running or self.rate is None:
             return NEVER_MS
-        step_ms = self.started_ms + -(-1000 * (self.moved + 1) // self.rate)
-        return max(step_ms, self.not_before_ms)
+        return min(self._next_move_ms(self.rate), self._latest_ms)
+
+    def is_out_of_time(self, now_ms: int) -> bool:
+        """Whether the next message would move more than 36 hours after the start."""
+        move_ms = now_ms if self.rate is None else self._next_move_ms(self.rate)
+        return move_ms > self._latest_ms
+
+    @property
+    def _latest_ms(self) -> int:
+        return self.started_ms + MOVE_TASK_DURATION_MS
+
+    def _next_move_ms(self, rate: int) -> int:
+        return max(self.started_ms + -(-1000 * (self.moved + 1) // rate), self.not_before_ms)
 
     def fail(self, reason: str) -> None:
         """End it as FAILED; ``reason`` is the FailureReason that its list entry shows."""

@@ -15,6 +15,7 @@ from pytest_sqsq.engine.message import Message
 from pytest_sqsq.engine.move_tasks import (
     DESTINATION_GONE,
     SOURCE_UNKNOWN,
+    TIME_IS_UP,
     MoveTask,
     MoveTaskList,
 )
@@ -210,6 +211,9 @@ class Settler:
         touched[source.key] = source
         if message is None:
             self._end(task, source, None)
+            return
+        if task.is_out_of_time(now_ms):
+            self._end(task, source, TIME_IS_UP)
             return
         target = None if arn is None else self._registry.find_arn(arn)
         if target is None or target.deleted:

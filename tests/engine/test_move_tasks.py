@@ -146,6 +146,48 @@ def test_one_jump_over_all_steps_moves_each_at_its_own_instant(story, world) -> 
     assert [e[0] - start for e in world.events(story.origin, "moved")] == [0.5, 1.0, 1.5]
 
 
+HOURS_36 = 36 * 3600
+
+
+def test_a_task_has_36_hours(story, world) -> None:
+    story.fill(*"abc")
+    task = story.start(rate=1)
+    start = world.now
+    task.to_move, task.moved = 200_000, HOURS_36 - 1  # as if so many had moved already
+    world.advance(HOURS_36 - 0.001)
+    assert (task.status, world.live(story.origin)) == ("RUNNING", [])
+    world.advance(0.001)
+    assert (task.status, task.moved, world.live(story.origin)) == ("FAILED", HOURS_36, ["a"])
+    assert task.failure_reason == "MaximumDurationExceeded"
+    assert world.live(story.dead) == ["b", "c"]
+    assert [e[0] - start for e in world.events(story.origin, "moved")] == [HOURS_36]
+    assert story.start().status == "COMPLETED"
+    assert world.live(story.origin) == ["a", "b", "c"]
+    world.broker.check()
+
+
+def test_a_task_that_is_done_when_its_time_is_up_is_completed(story, world) -> None:
+    story.fill("a")
+    task = story.start(rate=1)
+    task.to_move, task.moved = HOURS_36, HOURS_36 - 1
+    world.advance(HOURS_36)
+    assert (task.status, task.failure_reason) == ("COMPLETED", None)
+
+
+def test_a_task_that_the_store_holds_up_ends_when_its_time_is_up(make_world, store) -> None:
+    world = make_world(store=store)
+    story = Story(world)
+    story.fill("a")
+    task = story.start(rate=1)
+    task.to_move, task.moved = 200_000, HOURS_36 - 2
+    store.fails = lambda number: True
+    world.advance(HOURS_36 - 0.001)
+    assert task.status == "RUNNING"
+    world.advance(0.001)
+    assert (task.status, task.failure_reason) == ("FAILED", "MaximumDurationExceeded")
+    assert (world.live(story.dead), world.live(story.origin)) == (["a"], [])
+
+
 def test_a_step_moves_the_oldest_message_visible_then(world) -> None:
     story = Story(world)
     story.fill(*"abc")
