@@ -132,7 +132,7 @@ class Jumper:
         begun, computed, asked = monotonic(), computed_seconds(), 0.0
         while (waited := monotonic() - begun) < (patience := self._patience(hopeful)):
             left = min(patience - waited, LOOK_SECONDS)
-            if self._gate.wait_for_change(seen, left) != seen:
+            if self._gate.wait_for_rest(seen, left) != seen:
                 return None
             asked += left
         # Waits that last longer than was asked for tell of other processes that are in the way.

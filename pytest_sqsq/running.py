@@ -121,7 +121,7 @@ class _Run:
                 raise RuntimeError(f"{self._what}: the server was reset meanwhile")
             seen = self._gate.changes
             if self._jumper.is_obstructed:
-                self._gate.wait_for_change(seen, max(0.0, until - monotonic()))
+                self._gate.wait_for_rest(seen, max(0.0, until - monotonic()))
             elif self._jumper.rests(seen, hopeful=self._is_hopeful):
                 self._awaits_first_poll = False
                 self._last_rest = monotonic()

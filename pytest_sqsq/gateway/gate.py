@@ -172,6 +172,21 @@ class RequestGate:
                 state.observers -= 1
             return state.changes
 
+    def wait_for_rest(self, since: int, timeout: float) -> int:
+        """As ``wait_for_change``, but asleep while a request is open, whatever else changes.
+
+        For who can do nothing before all requests have ended or are parked.  When the time is
+        up, requests may be open.
+        """
+        state = self._state
+        with state.lock:
+            state.resting_observers += 1
+            try:
+                state.rested.wait_for(lambda: state.changes != since and not state.open, timeout)
+            finally:
+                state.resting_observers -= 1
+            return state.changes
+
     def note_change(self) -> None:
         """Count something that happened elsewhere as a change, so that observers look again."""
         with self._state.lock:
@@ -286,6 +301,7 @@ class _State:
         self.emptied = Condition(self.lock)
         self.turn = Condition(self.lock)
         self.changed = Condition(self.lock)
+        self.rested = Condition(self.lock)
         # Thread → label of its request.  A thread's requests lie inside each other.
         self.open: dict[int, object] = {}
         self.closed = False
@@ -295,6 +311,7 @@ class _State:
         self.high_water = 0
         self.changes = 0
         self.observers = 0
+        self.resting_observers = 0
 
     def put_in(self, ident: int, label: object) -> None:
         self.open[ident] = label
@@ -317,6 +334,8 @@ class _State:
         self.changes += 1
         if self.observers:
             self.changed.notify_all()
+        if self.resting_observers and not self.open:
+            self.rested.notify_all()
 
     def open_up(self) -> None:
         self.closed = False

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
-from typing import Any
+from typing import Any, Literal
 
 import pytest
 from botocore.config import Config
@@ -30,10 +30,16 @@ class Consumers:
         self._stopping = threading.Event()
 
     def start(
-        self, queue_url: str, handle: Callable[[str], bool] = lambda body: True, count: int = 1
+        self,
+        queue_url: str,
+        handle: Callable[[str], bool] = lambda body: True,
+        count: int = 1,
+        *,
+        transport: Literal["http", "direct"] = "http",
     ) -> None:
+        config = Config(retries={"total_max_attempts": 1})
         for _ in range(count):
-            client = self._server.client(config=Config(retries={"total_max_attempts": 1}))
+            client = self._server.client(transport=transport, config=config)
             thread = threading.Thread(target=self._consume, args=(client, queue_url, handle))
             self._threads.append(thread)
             thread.start()

@@ -183,15 +183,20 @@ def test_ten_runs_in_a_row_are_alike(make_server, make_consumers) -> None:
     assert runs == [runs[0]] * 10
 
 
+@pytest.mark.parametrize(
+    ("machine", "transport"),
+    [("idle", "http"), ("idle", "direct"), ("loaded", "http")],
+    indirect=["machine"],
+)
 @pytest.mark.usefixtures("machine")
-def test_two_hours_of_four_consumers_with_every_poll(server, consumers) -> None:
+def test_two_hours_of_four_consumers_with_every_poll(server, consumers, transport: str) -> None:
     queue = server.create_queue(
         "orders",
         dead_letter_queue="failed",
         max_receive_count=3,
         attributes={"VisibilityTimeout": 600},
     )
-    consumers.start(queue.url, Shop().handle, CONSUMERS)
+    consumers.start(queue.url, Shop().handle, CONSUMERS, transport=transport)
     server.wait_for_pollers(CONSUMERS)
     client = server.client()
     for seconds, name in [(1800, "poison"), (1800, "late"), (3600, "left"), (3600, "right")]:

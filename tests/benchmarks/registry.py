@@ -21,6 +21,7 @@ BENCHMARKS = {
     "ticks": ("ticking", "ticks"),
     "stores": ("stores", "stores"),
     "polls": ("polling", "polls"),
+    "stories": ("stories", "stories"),
     "life": ("life", "life"),
     "unused": ("life", "unused"),
     "moto": ("moto_server", "moto"),

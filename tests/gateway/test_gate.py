@@ -479,3 +479,42 @@ def test_observers_see_changes_noted_from_elsewhere(gate):
 
 def test_an_observer_whose_time_is_up_sees_no_change(gate):
     assert gate.wait_for_change(gate.changes, 0.001) == gate.changes
+
+
+def test_who_waits_for_rest_sleeps_until_no_request_is_open(gate, run):
+    seen: list[int] = []
+    before = gate.changes
+
+    def observe() -> None:
+        seen.append(gate.wait_for_rest(before, LONG))
+
+    def request() -> None:
+        with gate.request("short"):
+            pass
+
+    thread = run(observe)
+    with gate.request("long"):
+        run(request).join(LONG)
+    thread.join(LONG)
+    assert seen == [before + 4]
+
+
+def test_a_poll_that_parks_leaves_rest_behind(gate, run):
+    poll = Poll(gate)
+    before = gate.changes
+    run(poll)
+    assert gate.wait_for_rest(before, LONG) == before + 2
+    assert (gate.open_count, gate.parked_count) == (0, 1)
+    poll.answer()
+
+
+def test_who_waits_for_rest_sees_what_is_noted_from_elsewhere(gate):
+    before = gate.changes
+    gate.note_change()
+    assert gate.wait_for_rest(before, LONG) == before + 1
+
+
+def test_who_waits_for_rest_in_vain_sees_what_has_changed(gate):
+    before = gate.changes
+    with gate.request("long"):
+        assert gate.wait_for_rest(before, 0.001) == before + 1
