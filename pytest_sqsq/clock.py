@@ -27,6 +27,9 @@ ClockMode = Literal["live", "frozen", "autojump", "system"]
 AUTOJUMP_THRESHOLD = 0.002
 AUTOJUMP_GRACE = 0.5
 
+# Not 0: then a thread that waits for the interpreter need not get it.
+GIVE_WAY_SECONDS = 0.0001
+
 
 class _RealTime:
     """Real time, whatever is patched: functions are class attributes, which freezegun spares."""
@@ -37,6 +40,7 @@ class _RealTime:
     monotonic_ns = staticmethod(time.perf_counter_ns)
     wall = staticmethod(time.time)
     computed = staticmethod(time.process_time)
+    sleep = staticmethod(time.sleep)
 
     freezegun = sys.modules.get("freezegun.api")
     if freezegun is not None and time.time is freezegun.fake_time:
@@ -55,6 +59,11 @@ class _RealTime:
 def monotonic() -> float:
     """Real seconds since some fixed moment; never goes back, and no patched clock moves it."""
     return _RealTime.monotonic()
+
+
+def give_way() -> None:
+    """Let other threads of this process run that want to, for the shortest real time there is."""
+    _RealTime.sleep(GIVE_WAY_SECONDS)
 
 
 def computed_seconds() -> float:

@@ -10,7 +10,7 @@ from contextlib import AbstractContextManager, contextmanager
 from typing import TYPE_CHECKING
 from weakref import WeakSet
 
-from pytest_sqsq.clock import Clock, real_now_ms
+from pytest_sqsq.clock import Clock, give_way, real_now_ms
 from pytest_sqsq.engine import Broker
 from pytest_sqsq.engine.chances import Chances
 from pytest_sqsq.environment import DUMMY_KEY
@@ -98,7 +98,13 @@ class Stack:
             journal_size=options["journal_size"],
             seed=options["seed"],
             loose=self.chances if options["delivery"] == "realistic" else None,
+            give_way=self._give_way,
         )
+
+    def _give_way(self) -> None:
+        # While the gate is closed, nobody else has anything to do.
+        if not self._gate.is_closed:
+            give_way()
 
     def _load(self) -> None:
         """Take over what the store has kept, and let happen what fell due meanwhile."""

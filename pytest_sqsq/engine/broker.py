@@ -61,6 +61,8 @@ class Broker(Polling, Moving, Keeping):
 
     ``loose`` has standard queues deliver without order and sometimes twice, as those chances
     decide; ``quirks`` may be set at any time to what goes wrong in queues beside that.
+    ``give_way`` is called with no lock held, each time that a piece of much that is due at once
+    has happened, to let other threads go on meanwhile.
     """
 
     def __init__(
@@ -73,6 +75,7 @@ class Broker(Polling, Moving, Keeping):
         journal_size: int = 10_000,
         seed: int | None = None,
         loose: Chances | None = None,
+        give_way: Callable[[], None] = lambda: None,
     ) -> None:
         self.clock = clock
         self.loose = loose
@@ -94,6 +97,7 @@ class Broker(Polling, Moving, Keeping):
             writer=self._writer,
             serve=self._serve,
             new_message_id=self.new_message_id,
+            give_way=give_way,
         )
 
     # Queues

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections import deque
 from collections.abc import Callable, Mapping
 from threading import Lock
@@ -31,6 +32,9 @@ from pytest_sqsq.store.records import QueueRecord
 
 NEVER_MS = 1 << 62
 """Later than every instant."""
+
+UNLIMITED = sys.maxsize
+"""More messages than any queue has."""
 
 FIRST_SEQUENCE_NUMBER = 18_846_560_000_000_000_000
 SEQUENCE_STEP = 256
@@ -335,12 +339,12 @@ class Queue:
                     due_ms = min(due_ms, self.visible_at_ms(delayed) or due_ms)
         return due_ms
 
-    def expire_due(self, now_ms: int) -> None:
-        """Remove what retention ends by ``now_ms``.  O(due)."""
-        while True:
+    def expire_due(self, now_ms: int, at_most: int = UNLIMITED) -> bool:
+        """Remove what retention ends by ``now_ms``; whether that was all.  O(removed)."""
+        for _ in range(at_most):
             message = self.next_expiring()
             if message is None or self.expires_at_ms(message) > now_ms:
-                return
+                return True
             self.journal.record(
                 now_ms, "expired", message, {"sent_ms": message.sent_ms, "state": message.state}
             )
@@ -348,14 +352,16 @@ class Queue:
             self.expired += 1
             if self.arrears is not None:
                 self.arrears.owe_messages((message.message_id,))
+        return False
 
-    def end_delays(self, now_ms: int) -> None:
-        """Make visible what was delayed until ``now_ms`` or before.  O(due log n)."""
-        while True:
+    def end_delays(self, now_ms: int, at_most: int = UNLIMITED) -> bool:
+        """Make visible what was delayed until ``now_ms``; whether that was all.  O(shown log n)."""
+        for _ in range(at_most):
             message = self.next_delay()
             if message is None or (self.visible_at_ms(message) or 0) > now_ms:
-                return
+                return True
             self.show(message, now_ms)
+        return False
 
     def postpone_move(self, message: Message, until_ms: int) -> None:
         """Keep a message that could not be moved in flight, to be tried again at an instant."""

@@ -3,11 +3,15 @@
 At one instant: retention, then ends of visibility and dead-letter moves, then delays, then steps
 of move tasks.  Parked polls are served after that, so that a message that appears at an instant
 reaches a poll that ends there.
+
+What is due in one queue happens in pieces, and its lock is free between them.  Whoever takes it
+then finds that the queue still has something due, and lets the rest happen before anything else.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from itertools import count
 from threading import Lock
 
 from pytest_sqsq.engine.due import DueHeap
@@ -20,7 +24,7 @@ from pytest_sqsq.engine.move_tasks import (
     MoveTaskList,
 )
 from pytest_sqsq.engine.plans import MovePlan
-from pytest_sqsq.engine.queue import NEVER_MS, Queue
+from pytest_sqsq.engine.queue import NEVER_MS, UNLIMITED, Queue
 from pytest_sqsq.engine.redrive import (
     apply_dead_letter_move,
     apply_task_move,
@@ -37,11 +41,15 @@ from pytest_sqsq.models import DeadLetterOn, QueueKey
 RETRY_MS = 1000
 """When a move that the store refused is tried again."""
 
+PIECE = 50
+"""So many messages change under one hold of a queue's lock, and in one write of removals."""
+
 
 class Settler:
     """Runs what is due.  Takes queue locks one by one, two for a move; holds none on entry.
 
-    ``serve`` answers a locked queue's parked polls and returns those to wake.
+    ``serve`` answers a locked queue's parked polls and returns those to wake.  ``give_way`` is
+    called after each piece of work, with no lock held, to let other threads go on meanwhile.
     """
 
     def __init__(
@@ -53,6 +61,7 @@ class Settler:
         writer: Writer,
         serve: Callable[[Queue, int], list[Waiter]],
         new_message_id: Callable[[QueueKey], str],
+        give_way: Callable[[], None],
     ) -> None:
         self.tasks = MoveTaskList()
         self.task_lock = Lock()
@@ -63,6 +72,7 @@ class Settler:
         self._writer = writer
         self._serve = serve
         self._new_message_id = new_message_id
+        self._give_way = give_way
 
     def settle_all(self, now_ms: int) -> None:
         """Everything due by ``now_ms`` in all queues, in order.  O(due log queues)."""
@@ -100,13 +110,11 @@ class Settler:
     def _run(self, instant_ms: int, queues: Sequence[Queue]) -> None:
         touched = {queue.key: queue for queue in queues}
         for queue in queues:
-            with queue.lock:
-                queue.expire_due(self._at(queue, instant_ms))
+            self._expire(queue, instant_ms)
         for queue in queues:
             self._end_timeouts(queue, instant_ms, touched)
         for queue in queues:
-            with queue.lock:
-                queue.end_delays(self._at(queue, instant_ms))
+            self._end_delays(queue, instant_ms)
         self._run_tasks(instant_ms, touched)
         self._serve_and_publish(touched.values(), instant_ms)
 
@@ -126,38 +134,56 @@ class Settler:
         queue.settled_ms = max(queue.settled_ms, instant_ms)
         return queue.settled_ms
 
+    def _expire(self, queue: Queue, instant_ms: int) -> None:
+        while True:
+            with queue.lock:
+                done = queue.expire_due(self._at(queue, instant_ms), PIECE)
+                if not done:
+                    self._writer.catch_up(queue)
+            if done:
+                return
+            self._give_way()
+
+    def _end_delays(self, queue: Queue, instant_ms: int) -> None:
+        while True:
+            with queue.lock:
+                done = queue.end_delays(self._at(queue, instant_ms), PIECE)
+            if done:
+                return
+            self._give_way()
+
     # Ends of visibility and dead-letter moves
 
     def _end_timeouts(self, queue: Queue, instant_ms: int, touched: dict[QueueKey, Queue]) -> None:
-        while True:
+        for rounds in count(1):
             with queue.lock:
                 if queue.deleted:  # since it was found to be due: nothing of it can move
                     return
-                message = self._show_until_one_must_move(queue, self._at(queue, instant_ms))
+                now_ms = self._at(queue, instant_ms)
+                message = self._show_until_one_must_move(queue, now_ms, PIECE)
+                if message is None and _next_to_end(queue, now_ms) is None:
+                    return
                 arn = _target_arn(queue)
-            if message is None or arn is None:
-                return
-            target = self._registry.find_arn(arn)
-            if target is not None:
+            target = None if message is None or arn is None else self._registry.find_arn(arn)
+            if message is not None and target is not None:
                 self._dead_letter(queue, message, target, instant_ms)
                 touched[target.key] = target
+            if message is None or rounds % PIECE == 0:
+                self._give_way()
 
-    def _show_until_one_must_move(self, queue: Queue, now_ms: int) -> Message | None:
-        while queue.used_up:
-            message = queue.used_up[0]
-            if message.state == "visible" and message.moving:
-                if queue.is_used_up(message):
-                    return message
-                queue.show(message, now_ms)
-            queue.used_up.popleft()
-        while (next_one := queue.next_timeout()) is not None:
-            if next_one.visible_at_ms is None or next_one.visible_at_ms > now_ms:
-                return None
-            early = self._moves_early or next_one.move_failed
-            if early and queue.is_used_up(next_one):
-                return next_one
-            queue.show(next_one, now_ms)
+    def _show_until_one_must_move(
+        self, queue: Queue, now_ms: int, at_most: int = UNLIMITED
+    ) -> Message | None:
+        for _ in range(at_most):
+            message = _next_to_end(queue, now_ms)
+            if message is None or self._must_move(queue, message):
+                return message
+            queue.show(message, now_ms)
         return None
+
+    def _must_move(self, queue: Queue, message: Message) -> bool:
+        early = self._moves_early or message.move_failed
+        return (message.moving or early) and queue.is_used_up(message)
 
     def _dead_letter(self, source: Queue, message: Message, target: Queue, instant_ms: int) -> None:
         with both_locked(source, target):
@@ -185,8 +211,12 @@ class Settler:
     def run_whole_task(self, task: MoveTask, now_ms: int) -> None:
         """Move everything a task without a rate has to move.  O(messages log n)."""
         touched: dict[QueueKey, Queue] = {}
-        while task.is_running:
+        for steps in count(1):
+            if not task.is_running:
+                break
             self._step(task, now_ms, touched)
+            if steps % PIECE == 0:
+                self._give_way()
         self._serve_and_publish(touched.values(), now_ms)
 
     def _run_tasks(self, instant_ms: int, touched: dict[QueueKey, Queue]) -> None:
@@ -252,6 +282,19 @@ class Settler:
                 task.status = "COMPLETED"
             else:
                 task.fail(failure)
+
+
+def _next_to_end(queue: Queue, now_ms: int) -> Message | None:
+    """The first message whose time in flight is over, or that waits to be moved."""
+    while queue.used_up:
+        message = queue.used_up[0]
+        if message.state == "visible" and message.moving:
+            return message
+        queue.used_up.popleft()
+    ending = queue.next_timeout()
+    if ending is None or ending.visible_at_ms is None or ending.visible_at_ms > now_ms:
+        return None
+    return ending
 
 
 def _owe(source: Queue, task: MoveTask) -> None:

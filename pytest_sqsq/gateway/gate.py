@@ -137,6 +137,11 @@ class RequestGate:
     # What helpers look at
 
     @property
+    def is_closed(self) -> bool:
+        """Whether requests are kept out."""
+        return self._state.closed
+
+    @property
     def open_count(self) -> int:
         """How many requests are open."""
         return len(self._state.open)

@@ -47,9 +47,9 @@ def ratio(what: str, times: Times, reference: Times, *, at_most: float | None = 
     return _compared(what, [a / b for a, b in zip(times, reference, strict=True)], "x", at_most)
 
 
-def ratio_to(what: str, times: Times, reference: float) -> Row:
+def ratio_to(what: str, times: Times, reference: float, *, at_most: float | None = None) -> Row:
     """``times`` of single calls, which cannot be paired with what they are compared with."""
-    return _compared(what, [seconds / reference for seconds in times], "x", None)
+    return _compared(what, [seconds / reference for seconds in times], "x", at_most)
 
 
 def duration(what: str, times: Times, *, at_most: float | None = None) -> Row:

@@ -19,6 +19,9 @@ MESSAGES = 100_000
 IDLE_CALLS = 300
 DUE_SECONDS = 60
 
+FAIR_SHARE = 2.0
+"""So many times as long takes who shares the interpreter with one other thread."""
+
 
 def ticks(effort: Effort) -> Iterator[Row]:
     """All due at one instant, in Redis, while a client sends to another queue."""
@@ -29,7 +32,7 @@ def ticks(effort: Effort) -> Iterator[Row]:
             tick = _Tick(server, url, count, queue)
             for _ in effort.times(3):
                 tick.run(in_flight=False)
-            yield from tick.rows("removed by retention")
+            yield from tick.rows("removed by retention", FAIR_SHARE)
         with SqsServer(store=url, clock="frozen") as server:
             queue = {"VisibilityTimeout": str(DUE_SECONDS)}
             tick = _Tick(server, url, count, queue, dead_letter_queue="dead")
@@ -80,11 +83,11 @@ class _Tick:
         self._seconds.append(perf_counter() - started)
         server.clock.freeze()
 
-    def rows(self, what: str) -> Iterator[Row]:
+    def rows(self, what: str, goal: float | None = None) -> Iterator[Row]:
         rates = [self._count / seconds for seconds in self._seconds]
         yield rate(f"{self._count:,} messages in Redis {what}", rates, "{:,.0f} messages/s")
         beside = f"send to another queue while they are {what}"
-        yield ratio_to(f"{beside}, against before", self._beside, median(self._idle))
+        yield ratio_to(f"{beside}, against before", self._beside, median(self._idle), at_most=goal)
         yield duration(f"longest {beside}", [max(self._beside)])
 
     def _send(self) -> float:

@@ -18,6 +18,7 @@ from hypothesis.stateful import (
     run_state_machine_as_test,
 )
 
+from pytest_sqsq.engine import settling
 from pytest_sqsq.errors import InvalidParameterValue, OverLimit, ReceiptHandleIsInvalid
 
 SECONDS = st.sampled_from([0, 1, 2, 10])
@@ -371,6 +372,29 @@ class DeadLetterMachine(RuleBasedStateMachine):
         self.world.broker.check()
 
 
+@pytest.fixture
+def make_interrupted_world(make_world, monkeypatch) -> Any:
+    """Worlds in which everybody looks in after each single thing that happens by itself."""
+    monkeypatch.setattr(settling, "PIECE", 1)
+
+    def make(**options: Any) -> Any:
+        looking = False
+
+        def look() -> None:
+            nonlocal looking
+            if not looking:
+                looking = True
+                for queue in world.broker.queues:
+                    with world.broker.entry(queue):
+                        queue.check()
+                looking = False
+
+        world = make_world(give_way=look, **options)
+        return world
+
+    return make
+
+
 @pytest.mark.parametrize("machine", [StandardMachine, FullStandardMachine, FifoMachine])
 def test_a_queue_behaves_as_its_model(make_world, machine_settings, machine) -> None:
     run_state_machine_as_test(lambda: machine(make_world), settings=machine_settings)
@@ -380,4 +404,20 @@ def test_a_queue_behaves_as_its_model(make_world, machine_settings, machine) -> 
 def test_dead_letters_behave_as_their_model(make_world, machine_settings, mode: str) -> None:
     run_state_machine_as_test(
         lambda: DeadLetterMachine(make_world, mode), settings=machine_settings
+    )
+
+
+@pytest.mark.parametrize("machine", [StandardMachine, FifoMachine])
+def test_a_queue_looked_at_between_all_that_is_due_behaves_as_its_model(
+    make_interrupted_world, machine_settings, machine
+) -> None:
+    run_state_machine_as_test(lambda: machine(make_interrupted_world), settings=machine_settings)
+
+
+@pytest.mark.parametrize("mode", ["tick", "receive"])
+def test_dead_letters_looked_at_between_their_moves_behave_as_their_model(
+    make_interrupted_world, machine_settings, mode: str
+) -> None:
+    run_state_machine_as_test(
+        lambda: DeadLetterMachine(make_interrupted_world, mode), settings=machine_settings
     )

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import datetime as dt
 import threading
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 import time_machine
 from botocore.config import Config
 
-from pytest_sqsq import SqsServer
+from pytest_sqsq import SqsServer, stack
 from pytest_sqsq.errors import GateTimeout
+from pytest_sqsq.models import Event
 
 WAIT = 10.0
 
@@ -135,3 +137,59 @@ def test_a_server_stops_though_a_callback_of_its_own_thread_stands_still() -> No
     finally:
         released.set()
     assert not server.is_running
+
+
+@pytest.fixture
+def delay_many(make_server) -> Callable[[], tuple[SqsServer, threading.Event]]:
+    """Makes 120 messages of a queue appear in 0.1 seconds; the event tells that they all have."""
+
+    def delay() -> tuple[SqsServer, threading.Event]:
+        server = make_server(clock="frozen")
+        queue = server.create_queue("full", attributes={"DelaySeconds": "60"})
+        for number in range(120):
+            queue.send(str(number))
+        server.advance(59.9)
+        done = threading.Event()
+        server.broker.add_listener(lambda event: done.set() if event.body == "119" else None)
+        return server, done
+
+    return delay
+
+
+def test_other_queues_are_used_while_much_is_due_in_one(delay_many, beside) -> None:
+    server, done = delay_many()
+    other = server.create_queue("other")
+
+    def send_elsewhere(event: Event) -> None:
+        # Told while the queue is locked: who needed that lock would never answer.
+        if event.kind == "visible" and event.queue == "full":
+            beside(other.send, f"beside {event.body}").result(timeout=WAIT)
+
+    server.broker.add_listener(send_elsewhere)
+    server.clock.resume()
+
+    assert done.wait(WAIT)
+    server.check()
+    assert len(other.messages()) >= 119
+
+
+def test_a_clock_that_runs_lets_other_threads_go_on_while_much_is_due(
+    delay_many, monkeypatch
+) -> None:
+    given: list[str] = []
+    server, done = delay_many()
+    monkeypatch.setattr(stack, "give_way", lambda: given.append(threading.current_thread().name))
+    server.clock.resume()
+
+    assert done.wait(WAIT)
+    assert given == ["sqsq-scheduler"] * 2
+
+
+def test_an_advance_keeps_all_other_threads_out_and_gives_way_to_none(
+    delay_many, monkeypatch
+) -> None:
+    server, done = delay_many()
+    monkeypatch.setattr(stack, "give_way", lambda: pytest.fail("nobody can want to go on"))
+    server.advance(0.1)
+
+    assert done.is_set()
