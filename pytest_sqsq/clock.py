@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Literal, NamedTuple, Self, get_args
 
-from pytest_sqsq.timeline import EPOCH, MILLISECOND, instant_ms
+from pytest_sqsq.timeline import EPOCH, MILLISECOND, instant_ms, within_calendar
 from pytest_sqsq.travel import Traveller
 
 if TYPE_CHECKING:
@@ -143,7 +143,7 @@ class Clock(Traveller):
             raise ValueError("a clock in system mode follows the process clock and takes no start")
         self._first_mode: ClockMode = mode
         self._first_rules = JumpRules(autojump_threshold, autojump_grace)
-        self._start_ms = None if start is None else instant_ms(start)
+        self._start_ms = None if start is None else within_calendar(instant_ms(start))
         self._state = threading.RLock()
         self._resets = 0
         # Called when time may pass differently or a callback was planned; must not block.

@@ -12,7 +12,7 @@ from pytest_sqsq.clock import monotonic
 from pytest_sqsq.errors import WaitTimeout
 from pytest_sqsq.testing.awaiting import require_no_loop
 from pytest_sqsq.testing.failures import clock_line, plural
-from pytest_sqsq.timeline import duration_ms
+from pytest_sqsq.timeline import duration_ms, within_calendar
 
 if TYPE_CHECKING:
     from pytest_sqsq.models import Event
@@ -41,7 +41,7 @@ def run_for(
 ) -> tuple[Event, ...]:
     span = duration_ms(duration)
     with _deciding(stack, autojump, "run_for") as events:
-        end_ms = stack.clock.now_ms + span
+        end_ms = within_calendar(stack.clock.now_ms + span)
         jumper = Jumper(stack, server.traffic, end_ms=end_ms, skip_empty_polls=skip_empty_polls)
         run = _Run(server, jumper, "run_for")
         with jumper.watching():
@@ -63,7 +63,7 @@ def run_until(
     name = getattr(predicate, "__name__", None) or repr(predicate)
     span = duration_ms(limit)
     with _deciding(stack, autojump, "run_until") as events:
-        limit_ms = stack.clock.now_ms + span
+        limit_ms = within_calendar(stack.clock.now_ms + span)
         jumper = Jumper(stack, server.traffic, skip_empty_polls=skip_empty_polls)
         run = _Run(server, jumper, f"run_until, waiting for {name} to hold")
         with jumper.watching():

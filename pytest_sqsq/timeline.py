@@ -20,6 +20,9 @@ if TYPE_CHECKING:
 EPOCH = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
 MILLISECOND = dt.timedelta(milliseconds=1)
 
+# Nothing that a queue knows of lies more than a century ahead, and no calendar ends before then.
+LAST_INSTANT = "9900-01-01T00:00:00Z"
+
 
 def duration_ms(duration: float | dt.timedelta) -> int:
     """A duration in whole milliseconds, rounded to the nearest.
@@ -60,6 +63,13 @@ def instant_ms(instant: dt.datetime | str) -> int:
     if moment.tzinfo is None:
         raise ValueError(f"{instant!r} has no time zone; give it one, such as tzinfo=UTC")
     return round((moment - EPOCH) / MILLISECOND)
+
+
+def within_calendar(instant: int) -> int:
+    """``instant``, in milliseconds; ``ValueError`` if it is later than a clock goes."""
+    if instant > instant_ms(LAST_INSTANT):
+        raise ValueError(f"the clock goes to {LAST_INSTANT} at most")
+    return instant
 
 
 class TimeDriver(Protocol):

@@ -16,6 +16,7 @@ from pytest_sqsq.timeline import (
     TimeDriver,
     duration_ms,
     instant_ms,
+    within_calendar,
 )
 
 if TYPE_CHECKING:
@@ -100,18 +101,19 @@ class Traveller(ABC):
 
         Returns what happened, in order.  Raises what a callback raises, with the clock standing
         at that callback's instant and everything after it still due; ``ValueError`` for a
-        negative duration; ``ClockModeError`` in system mode; ``RuntimeError`` from inside a
-        callback, and if work at one instant keeps making new work for the same instant.
+        negative duration, or one of thousands of years; ``ClockModeError`` in system mode;
+        ``RuntimeError`` from inside a callback, and if work at one instant keeps making new work
+        for the same instant.
         """
         self.require_movable("advance")
         span = duration_ms(duration)
         with self._moving(self._driver.exclusive()):
-            return self._travel(self.now_ms + span)
+            return self._travel(within_calendar(self.now_ms + span))
 
     def travel_to(self, instant: dt.datetime | str) -> tuple[Event, ...]:
         """Advance to ``instant``; ``ValueError`` if it lies in the past.  Else as ``advance``."""
         self.require_movable("travel_to")
-        target = instant_ms(instant)
+        target = within_calendar(instant_ms(instant))
         with self._moving(self._driver.exclusive()):
             now = self.now_ms
             if target < now:
@@ -143,7 +145,7 @@ class Traveller(ABC):
 
     def _steps(self, span: int) -> Iterator[tuple[Event, ...]]:
         with self.standing():
-            target = self.now_ms + span
+            target = within_calendar(self.now_ms + span)
             while True:
                 with self._moving(self._driver.exclusive()):
                     due = self.next_due_ms
@@ -287,7 +289,7 @@ class Traveller(ABC):
     def _plan(
         self, at_ms: int, function: Callable[[], object], every_ms: int | None
     ) -> ScheduledCall:
-        call = self._callbacks.plan(at_ms, function, every_ms)
+        call = self._callbacks.plan(within_calendar(at_ms), function, every_ms)
         self._changed()
         return call
 

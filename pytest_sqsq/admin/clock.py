@@ -10,16 +10,13 @@ from pytest_sqsq.admin.values import event_document, event_documents
 from pytest_sqsq.models import instant_text
 from pytest_sqsq.protocol import HttpResponse
 from pytest_sqsq.protocol.plain import json_answer
-from pytest_sqsq.timeline import duration_ms, instant_ms
+from pytest_sqsq.timeline import duration_ms, instant_ms, within_calendar
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from pytest_sqsq.clock import Clock
     from pytest_sqsq.models import Event
-
-# Nothing that a queue knows of lies more than a century ahead, and no calendar ends before then.
-LAST_INSTANT = "9900-01-01T00:00:00Z"
 
 
 def show(asked: Asked) -> HttpResponse:
@@ -33,7 +30,8 @@ def advance(asked: Asked) -> HttpResponse:
     seconds = asked.body.seconds("seconds", at_most=float(10**12)) or 0
     clock = asked.server.clock
     clock.require_movable("advance")
-    _require_in_calendar(clock.now_ms + duration_ms(seconds))
+    with refusing_nonsense():
+        within_calendar(clock.now_ms + duration_ms(seconds))
     return _moved(clock, clock.advance(seconds))
 
 
@@ -42,8 +40,7 @@ def travel_to(asked: Asked) -> HttpResponse:
     asked.body.require("instant")
     instant = asked.body.text("instant") or ""
     with refusing_nonsense():
-        target = instant_ms(instant)
-    _require_in_calendar(target)
+        target = within_calendar(instant_ms(instant))
     clock = asked.server.clock
     try:
         return _moved(clock, clock.travel_to(instant))
@@ -106,8 +103,3 @@ def _document(clock: Clock) -> dict[str, Any]:
 
 def _moved(clock: Clock, events: Iterable[Event] = ()) -> HttpResponse:
     return json_answer({**_document(clock), "events": event_documents(events)})
-
-
-def _require_in_calendar(instant: int) -> None:
-    if instant > instant_ms(LAST_INSTANT):
-        raise Refusal(400, f"the clock goes to {LAST_INSTANT} at most")

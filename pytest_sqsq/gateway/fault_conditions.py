@@ -52,15 +52,16 @@ def chosen_queue(queue: object) -> QueueChoice | None:
     if queue is None:
         return None
     text = getattr(queue, "arn", queue)
-    if not isinstance(text, str) or not text:
-        raise ValueError(f"queue must be a queue or its name, URL or ARN, not {queue!r}")
-    key = QueueKey.from_arn(text)
-    if key is not None:
-        return QueueChoice(key.name, key.account_id, key.region)
-    if "/" not in text:
-        return QueueChoice(text)
-    account_id, name = text.rstrip("/").rsplit("/", 2)[-2:]
-    return QueueChoice(name, account_id)
+    if isinstance(text, str):
+        key = QueueKey.from_arn(text)
+        if key is not None:
+            return QueueChoice(key.name, key.account_id, key.region)
+        *before, name = text.rstrip("/").split("/")
+        if name and "/" not in text:
+            return QueueChoice(name)
+        if name and before and before[-1]:
+            return QueueChoice(name, before[-1])
+    raise ValueError(f"queue must be a queue or its name, URL or ARN, not {queue!r}")
 
 
 def checked_action(action: object) -> str | None:

@@ -100,15 +100,21 @@ def _request_of(environ: WSGIEnvironment) -> HttpRequest:
     }
     if environ.get("CONTENT_TYPE"):
         headers["content-type"] = environ["CONTENT_TYPE"]
-    host, port = environ.get("REMOTE_ADDR"), environ.get("REMOTE_PORT")
     return HttpRequest(
         environ["REQUEST_METHOD"],
         _path_of(environ),
         environ.get("QUERY_STRING", ""),
         headers,
         b"",
-        f"{host}:{port}" if host and port else host or "",
+        _address_of(environ),
     )
+
+
+def _address_of(environ: WSGIEnvironment) -> str:
+    host, port = environ.get("REMOTE_ADDR", ""), environ.get("REMOTE_PORT")
+    if not (host and port):
+        return str(host)
+    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
 
 
 def _path_of(environ: WSGIEnvironment) -> str:

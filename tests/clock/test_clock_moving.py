@@ -107,6 +107,21 @@ def test_advance_refuses_what_is_no_span_ahead(duration) -> None:
         frozen().advance(duration)
 
 
+def test_a_clock_goes_to_the_end_of_the_calendar_and_no_further() -> None:
+    clock = frozen()
+    clock.travel_to("9900-01-01T00:00:00Z")
+    for attempt in (
+        lambda: clock.advance(0.001),
+        lambda: clock.travel_to("9900-01-01T00:00:00.001Z"),
+        lambda: next(clock.steps(1)),
+        lambda: clock.call_every(1, pytest.fail),
+        lambda: Clock("frozen", start="9999-12-31"),
+    ):
+        with pytest.raises(ValueError, match="^the clock goes to 9900-01-01T00:00:00Z at most$"):
+            attempt()
+    assert clock.now == dt.datetime(9900, 1, 1, tzinfo=dt.UTC)
+
+
 @pytest.mark.parametrize("duration", ["30", None, True])
 def test_advance_refuses_what_is_no_duration(duration) -> None:
     with pytest.raises(TypeError, match="a duration is seconds or a timedelta"):

@@ -75,6 +75,19 @@ def test_hands_the_whole_request_over(gateway, client):
     assert request.client_address == "127.0.0.1:5000"
 
 
+@pytest.mark.parametrize(
+    ("environ", "text"),
+    [
+        ({"REMOTE_ADDR": "::1", "REMOTE_PORT": "5000"}, "[::1]:5000"),
+        ({"REMOTE_ADDR": "::1", "REMOTE_PORT": ""}, "::1"),
+        ({"REMOTE_ADDR": "", "REMOTE_PORT": "5000"}, ""),
+    ],
+)
+def test_tells_the_address_of_the_client_as_far_as_it_is_known(gateway, client, environ, text):
+    client.get("/", environ_overrides=environ)
+    assert gateway.requests[0].client_address == text
+
+
 def test_the_request_passes_the_gate(gateway, client, gate):
     client.get("/a")
     (description,) = gateway.open_meanwhile
