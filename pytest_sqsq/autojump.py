@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 # Jumps in a row, while nothing but ends of polls lies ahead, until real time has to pass.
 FREE_JUMPS = 3
 
-# Real seconds between two looks at the threads that are waited for: no request tells of their end.
+# Real seconds between two looks at what is waited for: no request tells of the end of a thread.
 LOOK_SECONDS = 0.02
 
 # Real seconds in which nothing may change after a callback, if a thread may have waited for it.
@@ -298,7 +298,9 @@ class Autojump:
     def _step(self, jumper: Jumper, seen: int) -> bool:
         """Wait for rest and jump, or for a change; ``False`` if a jump has failed."""
         gate = self._gate
-        if jumper.is_obstructed or not gate.parked_count:
+        if gate.open_count:
+            gate.wait_for_rest(seen, LOOK_SECONDS)
+        elif jumper.is_obstructed or not gate.parked_count:
             gate.wait_for_change(seen)
         elif jumper.rests(seen):
             if jumper.target_ms is None:

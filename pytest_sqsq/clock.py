@@ -255,10 +255,12 @@ class Clock(Traveller):
             with self._state:
                 # A reset has taken out all pins; this one must not count twice.
                 self._pins -= resets == self._resets
-                if self._pins == 0 and self._mode == "live" and self._standing_ms is not None:
+                runs_again = self._pins == 0 and self._mode == "live"
+                if runs_again and self._standing_ms is not None:
                     self._offset_ms += self._standing_ms - self._pinned_from_ms
                     self._standing_ms = None
-            self._changed()
+            if runs_again:
+                self._changed()
 
     def freeze(self) -> _Restorer:
         """Stand still from now on; as a context, until its end."""

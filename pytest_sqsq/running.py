@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from pytest_sqsq.autojump import Autojump, Jumper
+from pytest_sqsq.autojump import LOOK_SECONDS, Autojump, Jumper
 from pytest_sqsq.clock import monotonic
 from pytest_sqsq.errors import WaitTimeout
 from pytest_sqsq.testing.awaiting import require_no_loop
@@ -121,7 +121,7 @@ class _Run:
                 raise RuntimeError(f"{self._what}: the server was reset meanwhile")
             seen = self._gate.changes
             if self._jumper.is_obstructed:
-                self._gate.wait_for_rest(seen, max(0.0, until - monotonic()))
+                self._gate.wait_for_rest(seen, LOOK_SECONDS)
             elif self._jumper.rests(seen, hopeful=self._is_hopeful):
                 self._awaits_first_poll = False
                 self._last_rest = monotonic()

@@ -163,8 +163,10 @@ class RequestGate:
 
     def lower_high_water(self) -> None:
         """Set the high-water mark to the number of polls parked now."""
-        with self._state.lock:
-            self._state.high_water = self._state.parked
+        state = self._state
+        with state.lock:
+            state.high_water = state.parked
+            state.note_rest()
 
     def wait_for_change(self, since: int, timeout: float | None = None) -> int:
         """Block until ``changes`` is not ``since``, or for ``timeout`` real seconds; returns it."""
@@ -178,16 +180,16 @@ class RequestGate:
             return state.changes
 
     def wait_for_rest(self, since: int, timeout: float) -> int:
-        """As ``wait_for_change``, but asleep while a request is open, whatever else changes.
+        """As ``wait_for_change``, but asleep through changes until there is rest.
 
-        For who can do nothing before all requests have ended or are parked.  When the time is
-        up, requests may be open.
+        That is when no request is open, and as many polls are parked as the high-water mark
+        says.  For who can do nothing before.  When the time is up, there may be no rest.
         """
         state = self._state
         with state.lock:
             state.resting_observers += 1
             try:
-                state.rested.wait_for(lambda: state.changes != since and not state.open, timeout)
+                state.rested.wait_for(lambda: state.changes != since and state.rests, timeout)
             finally:
                 state.resting_observers -= 1
             return state.changes
@@ -339,7 +341,14 @@ class _State:
         self.changes += 1
         if self.observers:
             self.changed.notify_all()
-        if self.resting_observers and not self.open:
+        self.note_rest()
+
+    @property
+    def rests(self) -> bool:
+        return not self.open and self.parked >= self.high_water
+
+    def note_rest(self) -> None:
+        if self.resting_observers and self.rests:
             self.rested.notify_all()
 
     def open_up(self) -> None:

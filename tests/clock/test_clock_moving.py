@@ -117,7 +117,7 @@ def test_a_clock_goes_to_the_end_of_the_calendar_and_no_further() -> None:
         lambda: clock.call_every(1, pytest.fail),
         lambda: Clock("frozen", start="9999-12-31"),
     ):
-        with pytest.raises(ValueError, match="^the clock goes to 9900-01-01T00:00:00Z at most$"):
+        with pytest.raises(ValueError, match=r"^the clock goes to 9900-01-01T00:00:00Z at most$"):
             attempt()
     assert clock.now == dt.datetime(9900, 1, 1, tzinfo=dt.UTC)
 
@@ -533,3 +533,12 @@ def test_steps_stop_at_callbacks() -> None:
     clock.call_every(2, lambda: None)
 
     assert [clock.now for _ in clock.steps(5)] == [at(2), at(4)]
+
+
+@pytest.mark.parametrize(("mode", "calls"), [("live", 1), ("frozen", 0), ("autojump", 0)])
+def test_only_a_clock_that_runs_again_tells_so_after_an_advance(mode, calls) -> None:
+    clock = Clock(mode)
+    told: list[int] = []
+    clock.on_changed = lambda: told.append(clock.now_ms)
+    clock.advance(60)
+    assert len(told) == calls

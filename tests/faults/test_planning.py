@@ -217,8 +217,14 @@ def test_many_threads_share_a_fault_exactly(server, queue, beside):
         ),
         ({"error": ERROR, "queue": 5}, "queue must be a queue or its name, URL or ARN, not 5"),
         ({"error": ERROR, "queue": ""}, "queue must be a queue or its name, URL or ARN, not ''"),
-        ({"error": ERROR, "queue": "//"}, "queue must be a queue or its name, URL or ARN, not '//'"),
-        ({"error": ERROR, "queue": "a/"}, "queue must be a queue or its name, URL or ARN, not 'a/'"),
+        (
+            {"error": ERROR, "queue": "//"},
+            "queue must be a queue or its name, URL or ARN, not '//'",
+        ),
+        (
+            {"error": ERROR, "queue": "a/"},
+            "queue must be a queue or its name, URL or ARN, not 'a/'",
+        ),
         (
             {"error": ERROR, "body": 5},
             "body must be a text, a compiled pattern or a callable, not 5",

@@ -518,3 +518,48 @@ def test_who_waits_for_rest_in_vain_sees_what_has_changed(gate):
     before = gate.changes
     with gate.request("long"):
         assert gate.wait_for_rest(before, 0.001) == before + 1
+
+
+@pytest.fixture
+def one_of_two_polls_ended(gate, run) -> Iterator[None]:
+    """One poll is parked, and two have been."""
+    polls = [Poll(gate), Poll(gate)]
+    threads = [run(poll) for poll in polls]
+    for poll in polls:
+        assert poll.left.wait(LONG)
+    polls[0].answer()
+    threads[0].join(LONG)
+    yield
+    polls[1].answer()
+
+
+@pytest.mark.usefixtures("one_of_two_polls_ended")
+def test_who_waits_for_rest_sleeps_until_as_many_polls_are_parked_as_have_been(gate, run):
+    seen: list[int] = []
+    before = gate.changes
+    thread = run(lambda: seen.append(gate.wait_for_rest(before, LONG)))
+    with gate.request("in between"):
+        pass
+    poll = Poll(gate)
+    run(poll)
+    thread.join(LONG)
+    assert seen == [before + 4]
+    poll.answer()
+
+
+@pytest.mark.usefixtures("one_of_two_polls_ended")
+def test_who_waits_for_rest_in_vain_since_a_consumer_is_at_work_sees_what_has_changed(gate):
+    before = gate.changes
+    gate.note_change()
+    assert gate.wait_for_rest(before, 0.001) == before + 1
+
+
+@pytest.mark.usefixtures("one_of_two_polls_ended")
+def test_a_lowered_high_water_mark_wakes_who_waits_for_rest(gate, run):
+    seen: list[int] = []
+    before = gate.changes
+    thread = run(lambda: seen.append(gate.wait_for_rest(before, LONG)))
+    gate.note_change()
+    gate.lower_high_water()
+    thread.join(LONG)
+    assert seen == [before + 1]
