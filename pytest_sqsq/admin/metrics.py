@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from pytest_sqsq.admin.fields import Refusal
 from pytest_sqsq.admin.routing import Asked
+from pytest_sqsq.engine.looking import statistics_of
 from pytest_sqsq.errors import QueueDoesNotExist
 from pytest_sqsq.models import QueueKey, QueueStatistics
 from pytest_sqsq.protocol import HttpResponse
@@ -115,7 +116,7 @@ class _Collector:
         for queue in broker.queues:
             try:
                 with broker.entry(queue):
-                    statistics = queue.statistics()
+                    statistics = statistics_of(queue)
             except QueueDoesNotExist:
                 continue
             yield queue.key, statistics

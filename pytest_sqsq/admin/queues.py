@@ -11,6 +11,7 @@ from pytest_sqsq.actions.attributes import reported_attributes
 from pytest_sqsq.admin.routing import Asked
 from pytest_sqsq.admin.values import message_document
 from pytest_sqsq.clock import monotonic
+from pytest_sqsq.engine.looking import statistics_of
 from pytest_sqsq.errors import QueueDoesNotExist
 from pytest_sqsq.models import MessageState, QueueKey
 from pytest_sqsq.protocol import HttpResponse
@@ -111,7 +112,7 @@ def _document(server: Controlled, queue: Queue) -> dict[str, Any]:
     broker, key = server.broker, queue.key
     attributes = reported_attributes(broker, queue)
     with broker.entry(queue):
-        statistics = queue.statistics()
+        statistics = statistics_of(queue)
     return {
         "name": key.name,
         "account_id": key.account_id,

@@ -20,6 +20,7 @@ from pytest_sqsq.engine.handling import (
     plan_visibility,
 )
 from pytest_sqsq.engine.identifiers import Identifiers
+from pytest_sqsq.engine.invariants import check_queue
 from pytest_sqsq.engine.journal import Listener, Listeners
 from pytest_sqsq.engine.keeping import Keeping
 from pytest_sqsq.engine.moving import Moving
@@ -300,4 +301,4 @@ class Broker(Polling, Moving, Keeping):
         """Verify every invariant of every queue; ``AssertionError`` names the broken one."""
         for queue in self.queues:
             with queue.lock:
-                queue.check()
+                check_queue(queue)

@@ -21,13 +21,7 @@ from pytest_sqsq.engine.quirks import LooseOrder
 from pytest_sqsq.engine.receipts import make_handle, queue_token
 from pytest_sqsq.engine.standard import StandardOrder
 from pytest_sqsq.engine.waiters import ParkedPolls
-from pytest_sqsq.models import (
-    QueueKey,
-    QueueSettings,
-    QueueStatistics,
-    instant_text,
-    shortened,
-)
+from pytest_sqsq.models import QueueKey, QueueSettings
 from pytest_sqsq.store.records import QueueRecord
 
 NEVER_MS = 1 << 62
@@ -81,7 +75,8 @@ class Queue:
     queue that keeps none, as ``delivery="realistic"`` has it.
 
     This is the state and its transitions; ``sending``, ``receiving`` and ``handling`` hold the
-    operations, each a ``plan_…`` that changes nothing anybody can see and an ``apply_…``.
+    operations, each a ``plan_…`` that changes nothing anybody can see and an ``apply_…``;
+    ``looking`` tells how things stand, ``invariants`` what must be true of them.
     """
 
     def __init__(
@@ -119,12 +114,12 @@ class Queue:
         self.sent = self.received = self.removed = self.expired = self.dead_lettered = 0
         self._surroundings = surroundings
         self.token = queue_token(key)
-        self._timeouts = MessageHeap(_timeout_key)
-        self._delays = MessageHeap(_delay_key)
+        self.timeouts = MessageHeap(_timeout_key)
+        self.delays = MessageHeap(_delay_key)
         self._early_starts = MessageHeap(_start_key)
         self._failed_moves: dict[Message, None] = {}
         self._latest_start_ms = 0
-        self._checked_ms = now_ms
+        self.checked_ms = now_ms
         self.next_arrival = 0
         self.next_sequence = self.sequence_limit = FIRST_SEQUENCE_NUMBER
         self.arrears: Arrears | None = None
@@ -144,9 +139,14 @@ class Queue:
         return make_handle(self.token, message.message_id, number)
 
     @property
+    def in_flight_limit(self) -> int:
+        """How many messages may be in flight."""
+        return self._surroundings.in_flight_limit
+
+    @property
     def room_in_flight(self) -> int:
         """How many more messages may be in flight."""
-        return self._surroundings.in_flight_limit - self.in_flight_count
+        return self.in_flight_limit - self.in_flight_count
 
     @property
     def receive_limit(self) -> int | None:
@@ -187,7 +187,7 @@ class Queue:
             self._latest_start_ms = start_ms
         if message.state == "delayed":
             self.delayed_count += 1
-            self._delays.push(_delay_key(message) or 0, message)
+            self.delays.push(_delay_key(message) or 0, message)
         else:
             self.visible_count += 1
         self.order.enter(message)
@@ -220,7 +220,7 @@ class Queue:
         A visible one must have been taken out of what is ready; :meth:`hide_untaken` is for others.
         """
         if message.state == "in_flight":
-            self._timeouts.mark_stale()
+            self.timeouts.mark_stale()
         else:
             message.state = "in_flight"
             self.visible_count -= 1
@@ -229,7 +229,7 @@ class Queue:
         message.visible_at_ms = visible_at_ms
         if message.receipt_handle != handle:
             self.log.mark_in_flight(message.slot, handle)
-        self._timeouts.push(visible_at_ms, message)
+        self.timeouts.push(visible_at_ms, message)
 
     def hide_untaken(self, message: Message, handle: str, visible_at_ms: int) -> None:
         """Hide a message that no receive has taken, in flight already or ready."""
@@ -271,11 +271,11 @@ class Queue:
             self.visible_count -= 1
         elif state == "in_flight":
             self.in_flight_count -= 1
-            self._timeouts.mark_stale()
+            self.timeouts.mark_stale()
             self.order.count_in_flight(message, -1)
         elif state == "delayed":
             self.delayed_count -= 1
-            self._delays.mark_stale()
+            self.delays.mark_stale()
         if len(self._early_starts) and not message.carries_delay:
             # Only moved messages can be there; to count too many only rebuilds a little early.
             self._early_starts.mark_stale()
@@ -287,7 +287,7 @@ class Queue:
         for message in self.log.live_messages():
             message.state = "gone"
         self.log.reset()
-        for heap in (self._timeouts, self._delays, self._early_starts):
+        for heap in (self.timeouts, self.delays, self._early_starts):
             heap.clear()
         self.order.clear()
         self.used_up.clear()
@@ -317,11 +317,11 @@ class Queue:
 
     def next_timeout(self) -> Message | None:
         """The message in flight whose visibility ends first.  O(1) amortised."""
-        return self._timeouts.first()
+        return self.timeouts.first()
 
     def next_delay(self) -> Message | None:
         """The message whose delay ends first.  O(1) amortised."""
-        return self._delays.first()
+        return self.delays.first()
 
     def find_next_due_ms(self) -> int:
         """When the next thing happens here by itself; ``NEVER_MS`` for never."""
@@ -330,7 +330,7 @@ class Queue:
         if expiring is not None:
             due_ms = min(due_ms, self.expires_at_ms(expiring))
             if self.in_flight_count:
-                timeout = self._timeouts.first_key()
+                timeout = self.timeouts.first_key()
                 if timeout is not None and timeout < due_ms:
                     due_ms = timeout
             if self.delayed_count:
@@ -378,98 +378,3 @@ class Queue:
             if message.move_failed and message.receipt_handle is not None:
                 self.hide(message, message.receipt_handle, self.settled_ms)
         return bool(failed)
-
-    # Looking
-
-    def statistics(self) -> QueueStatistics:
-        """Gauges and totals; to be called inside ``broker.entry``.  O(1)."""
-        log = self.log
-        return QueueStatistics(
-            visible=self.visible_count,
-            in_flight=self.in_flight_count,
-            delayed=self.delayed_count,
-            live_count=log.live_count,
-            dead_count=log.dead_count,
-            slot_count=log.slot_count,
-            compactions=log.compactions,
-            receipt_index_size=log.receipt_index_size,
-            uuid_index_size=log.uuid_index_size,
-            groups=self.order.group_count,
-            parked_polls=len(self.parked),
-            sent=self.sent,
-            received=self.received,
-            deleted=self.removed,
-            expired=self.expired,
-            dead_lettered=self.dead_lettered,
-        )
-
-    def why_not_deliverable(self, message: Message) -> str | None:
-        """Why the next receive cannot take a message; ``None`` if it can."""
-        visible_at_ms = self.visible_at_ms(message)
-        if visible_at_ms is not None:
-            return _waiting_text(message, visible_at_ms)
-        if self.is_used_up(message):
-            return (
-                "its receive count is used up: the next receive moves it to the dead-letter queue"
-            )
-        blocker = self.order.blocker_of(message)
-        if blocker is not None:
-            return (
-                f"message group {message.message_group_id!r} waits for"
-                f" {shortened(blocker.body)!r}, {self.why_not_deliverable(blocker)}"
-            )
-        if self.room_in_flight <= 0:
-            return f"the in-flight limit of {self._surroundings.in_flight_limit} is reached"
-        return None
-
-    def check(self) -> None:
-        """Verify every invariant; ``AssertionError`` names the broken one.  O(n)."""
-        assert self.settled_ms >= self._checked_ms, (
-            f"{self.key}: settled_ms fell from {self._checked_ms} to {self.settled_ms}"
-        )
-        self._checked_ms = self.settled_ms
-        self.log.check()
-        live = list(self.log.live_messages())
-        self.order.check(live)
-        for state, count in (
-            ("visible", self.visible_count),
-            ("in_flight", self.in_flight_count),
-            ("delayed", self.delayed_count),
-        ):
-            actual = sum(message.state == state for message in live)
-            assert actual == count, f"{self.key}: {state} count is {count}, {actual} are"
-        for message in live:
-            in_flight = message.state == "in_flight"
-            assert in_flight == (message.receipt_handle is not None), (
-                f"{self.key}: {message!r} has receipt handle {message.receipt_handle}"
-            )
-            assert not message.moving or message in self.used_up, (
-                f"{self.key}: {message!r} is marked as moving and nobody will move it"
-            )
-        self._check_heaps(live)
-        assert self.deleted or self.next_due_ms <= self.find_next_due_ms(), (
-            f"{self.key}: next_due_ms is {self.next_due_ms}, {self.find_next_due_ms()} is due"
-        )
-
-    def _check_heaps(self, live: list[Message]) -> None:
-        timeouts = {id(message) for message in self._timeouts.messages()}
-        delays = {id(message) for message in self._delays.messages()}
-        for message in live:
-            waiting = {"in_flight": timeouts, "delayed": delays}.get(message.state)
-            assert waiting is None or id(message) in waiting, (
-                f"{self.key}: {message!r} waits for its time and is in no heap"
-            )
-        oldest_ms = min((message.retention_start_ms for message in live), default=None)
-        next_one = self.next_expiring()
-        assert oldest_ms == (None if next_one is None else next_one.retention_start_ms), (
-            f"{self.key}: retention waits for {next_one!r}, there is an older message"
-        )
-
-
-def _waiting_text(message: Message, visible_at_ms: int) -> str:
-    until = f"until {instant_text(visible_at_ms)}"
-    if message.move_failed:
-        return f"its move to the dead-letter queue failed; it waits {until} to try again"
-    if message.state == "in_flight":
-        return f"in flight {until} (receive {message.receive_count})"
-    return f"delayed {until}"

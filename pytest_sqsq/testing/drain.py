@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any, Literal, TypedDict
 
+from pytest_sqsq.engine.looking import statistics_of
 from pytest_sqsq.errors import ClockModeError, WaitTimeout
 from pytest_sqsq.limits import MAX_RECEIVE_COUNT
 from pytest_sqsq.models import MessageView, QueueKey, shortened
@@ -234,7 +235,7 @@ class Drain:
     def _dead_lettered(self) -> int:
         queue = self._world.broker.get_queue(self._key)
         with self._world.broker.entry(queue):
-            return queue.statistics().dead_lettered
+            return statistics_of(queue).dead_lettered
 
     def _out_of_reach(self) -> str:
         look = take_look(self._world, self._key, Sample())

@@ -8,6 +8,7 @@ from typing import Any, Literal, Unpack
 
 from pytest_sqsq.actions.attributes import reported_attributes
 from pytest_sqsq.engine import Queue
+from pytest_sqsq.engine.looking import statistics_of
 from pytest_sqsq.models import Event, MessageState, MessageView, QueueKey, QueueStatistics
 from pytest_sqsq.testing import acting, bodies, lambda_events, waits
 from pytest_sqsq.testing.drain import Drain, DrainReport, Handler
@@ -83,7 +84,7 @@ class QueueProbe(StateAssertions, JournalAssertions):
         """Gauges and totals at this instant.  O(1) but for what is due."""
         queue = self.internals
         with self._world.broker.entry(queue):
-            return queue.statistics()
+            return statistics_of(queue)
 
     @property
     def internals(self) -> Queue:

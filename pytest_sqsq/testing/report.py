@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 from itertools import islice
 
 from pytest_sqsq.engine import Queue
+from pytest_sqsq.engine.looking import statistics_of
 from pytest_sqsq.errors import QueueDoesNotExist
 from pytest_sqsq.models import QueueKey, QueueStatistics
 from pytest_sqsq.testing.failures import clock_line, message_line, plural
@@ -80,7 +81,7 @@ def _queue_lines(world: World) -> Iterator[str]:
 def _look_at(world: World, queue: Queue) -> tuple[Look, QueueStatistics] | None:
     try:
         with world.broker.entry(queue) as now_ms:
-            statistics = queue.statistics()
+            statistics = statistics_of(queue)
             views = tuple(
                 live_view(queue, message)
                 for message in islice(queue.log.live_messages(), SHOWN_MESSAGES)

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from pytest_sqsq.actions.digests import md5_of_body
 from pytest_sqsq.actions.messages import system_attributes
+from pytest_sqsq.engine.looking import why_not_deliverable
 from pytest_sqsq.engine.message import Message
 from pytest_sqsq.models import Event, MessageState, MessageView, instant_text
 
@@ -35,7 +36,7 @@ def live_view(queue: Queue, message: Message) -> MessageView:
         sequence_number=system.get("SequenceNumber"),
         slot=message.slot,
         dead_letter_source_arn=message.dead_letter_source_arn,
-        why_not_deliverable=queue.why_not_deliverable(message),
+        why_not_deliverable=why_not_deliverable(queue, message),
         queue=queue.key.name,
     )
 

@@ -15,6 +15,7 @@ from inspect import isawaitable, iscoroutine
 from typing import Any, Concatenate, NamedTuple, NoReturn, ParamSpec, TypeVar, cast
 
 from pytest_sqsq.clock import monotonic
+from pytest_sqsq.engine.looking import statistics_of
 from pytest_sqsq.errors import QueueDoesNotExist, WaitTimeout
 from pytest_sqsq.models import Event, MessageState, MessageView, QueueKey, shortened
 from pytest_sqsq.testing.awaiting import are_other_tasks_running, require_no_loop
@@ -330,7 +331,7 @@ def _find_work(world: World) -> str | None:
     for queue in world.broker.queues:
         try:
             with world.broker.entry(queue):
-                statistics = queue.statistics()
+                statistics = statistics_of(queue)
                 consumed = bool(statistics.received or statistics.parked_polls)
                 ready = queue.order.has_ready
         except QueueDoesNotExist:
@@ -348,4 +349,4 @@ def _count_pollers(world: World, key: QueueKey | None) -> int:
         return world.broker.parked_polls
     queue = world.broker.get_queue(key)
     with world.broker.entry(queue):
-        return queue.statistics().parked_polls
+        return statistics_of(queue).parked_polls

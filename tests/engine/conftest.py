@@ -11,6 +11,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from pytest_sqsq.engine import Broker, Message, Queue, Waiter
+from pytest_sqsq.engine.looking import statistics_of
 from pytest_sqsq.errors import StoreError
 from pytest_sqsq.models import (
     Delivery,
@@ -209,7 +210,7 @@ class World:
                     {field: getattr(message, field) for field in fields}
                     for message in queue.log.live_messages()
                 ],
-                "statistics": queue.statistics(),
+                "statistics": statistics_of(queue),
                 "settings": queue.settings,
                 "tags": dict(queue.tags),
                 "last_modified_ms": queue.last_modified_ms,

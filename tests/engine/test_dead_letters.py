@@ -4,6 +4,8 @@ from random import Random
 
 import pytest
 
+from pytest_sqsq.engine.looking import statistics_of, why_not_deliverable
+
 
 @pytest.fixture(params=["tick", "receive"])
 def either(request, make_world):
@@ -34,7 +36,7 @@ def test_a_message_moves_as_its_last_timeout_ends(world) -> None:
     world.advance(0.001)
     assert (world.counts(queue), world.live(dead)) == ((0, 0, 0), ["a"])
     assert world.events(queue, "dead_lettered") == [(60.0, "dead_lettered", "a")]
-    assert queue.statistics().dead_lettered == 1
+    assert statistics_of(queue).dead_lettered == 1
 
 
 def test_in_the_way_of_aws_a_message_moves_at_the_next_receive_and_is_not_returned(lazy) -> None:
@@ -440,10 +442,10 @@ def test_the_reason_of_a_used_up_message_is_told(lazy) -> None:
     lazy.send(queue, "a")
     with lazy.broker.entry(queue):
         (message,) = queue.log.live_messages()
-        assert queue.why_not_deliverable(message) is None
+        assert why_not_deliverable(queue, message) is None
     lazy.receive(queue, timeout=0)
     with lazy.broker.entry(queue):
-        assert queue.why_not_deliverable(message) == (
+        assert why_not_deliverable(queue, message) == (
             "its receive count is used up: the next receive moves it to the dead-letter queue"
         )
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import pytest
 
 from pytest_sqsq.engine import Broker, Queue
+from pytest_sqsq.engine.looking import statistics_of
 from pytest_sqsq.models import OutgoingMessage, QueueKey, QueueSettings, ReceiveRequest
 
 MINUTE_MS = 60_000
@@ -170,6 +171,6 @@ def test_messages_that_time_out_and_purges_leave_the_counts_right(jobs: FairQueu
     jobs.clock.now_ms += 12 * 60 * MINUTE_MS
     jobs.broker.settle(jobs.clock.now_ms)
     jobs.broker.check()
-    assert jobs.queue.statistics().groups == 1
+    assert statistics_of(jobs.queue).groups == 1
     jobs.broker.purge(jobs.queue)
-    assert jobs.queue.statistics().groups == 0
+    assert statistics_of(jobs.queue).groups == 0

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import pytest
 
+from pytest_sqsq.engine.looking import statistics_of, why_not_deliverable
 from pytest_sqsq.models import OutgoingMessage
 
 WINDOW = 300
@@ -98,7 +99,7 @@ def test_a_blocked_message_counts_as_visible_and_says_who_blocks_it(world, queue
     assert world.counts(queue) == (1, 1, 0)
     with world.broker.entry(queue):
         _, blocked = queue.log.live_messages()
-        assert queue.why_not_deliverable(blocked) == (
+        assert why_not_deliverable(queue, blocked) == (
             "message group 'g' waits for 'm1', in flight until 2030-01-01T00:00:30.000Z (receive 1)"
         )
 
@@ -126,9 +127,9 @@ def test_groups_rotate_when_received_for_no_time(world, queue) -> None:
 def test_a_group_emptied_and_sent_to_again_is_receivable_at_once(world, queue) -> None:
     world.send(queue, "m1")
     world.delete(queue, *world.receive(queue))
-    assert queue.statistics().groups == 0
+    assert statistics_of(queue).groups == 0
     world.send(queue, "m2")
-    assert queue.statistics().groups == 1
+    assert statistics_of(queue).groups == 1
     assert world.bodies(queue) == ["m2"]
 
 
@@ -202,7 +203,7 @@ def test_a_duplicate_is_answered_like_the_original_and_not_enqueued(world, queue
     assert not first.duplicate
     assert second[:2] == first[:2]
     assert world.live(queue) == ["a"]
-    assert queue.statistics().sent == 1
+    assert statistics_of(queue).sent == 1
     event = queue.journal.events[-1]
     assert (event.kind, event.message_id, event.body) == ("deduplicated", first.message_id, "b")
 

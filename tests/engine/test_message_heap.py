@@ -113,7 +113,7 @@ def test_a_message_hidden_again_and_again_does_not_make_its_queue_grow(world) ->
     (delivery,) = world.receive(queue)
     for seconds in range(10 * STALE_MINIMUM):
         assert world.change(queue, delivery, 1000 + seconds % 7) is None
-    assert len(queue._timeouts) <= 2 * STALE_MINIMUM + 2
+    assert len(queue.timeouts) <= 2 * STALE_MINIMUM + 2
     world.broker.check()
     world.advance(1006)
     assert world.bodies(queue) == ["often"]
@@ -126,7 +126,7 @@ def test_delayed_messages_purged_or_expired_leave_nothing_behind(world) -> None:
             world.send(queue, *("x" * 10), delay=900)
         world.advance(60)
     assert world.counts(queue) == (0, 0, 0)
-    assert len(queue._delays) <= 2 * STALE_MINIMUM + 2
+    assert len(queue.delays) <= 2 * STALE_MINIMUM + 2
 
 
 def test_moved_messages_deleted_in_the_dead_letter_queue_leave_nothing_behind(world) -> None:

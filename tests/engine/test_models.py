@@ -19,6 +19,7 @@ from hypothesis.stateful import (
 )
 
 from pytest_sqsq.engine import settling
+from pytest_sqsq.engine.invariants import check_queue
 from pytest_sqsq.errors import InvalidParameterValue, OverLimit, ReceiptHandleIsInvalid
 
 SECONDS = st.sampled_from([0, 1, 2, 10])
@@ -386,7 +387,7 @@ def make_interrupted_world(make_world, monkeypatch) -> Any:
                 looking = True
                 for queue in world.broker.queues:
                     with world.broker.entry(queue):
-                        queue.check()
+                        check_queue(queue)
                 looking = False
 
         world = make_world(give_way=look, **options)

@@ -4,6 +4,7 @@ from threading import Thread
 
 import pytest
 
+from pytest_sqsq.engine.looking import statistics_of
 from pytest_sqsq.errors import QueueDoesNotExist, ServiceUnavailable
 from pytest_sqsq.models import ReceiveRequest
 
@@ -32,7 +33,7 @@ def test_a_poll_that_finds_nothing_parks_and_says_how_long_it_may_wait(world) ->
     assert not poll.wait(0)
     assert poll.deadline_ms == world.clock.now_ms + 7_000
     assert poll.real_seconds == 7.0
-    assert world.broker.parked_polls == queue.statistics().parked_polls == 1
+    assert world.broker.parked_polls == statistics_of(queue).parked_polls == 1
 
 
 def test_polls_are_served_oldest_first_and_one_message_wakes_one(world) -> None:

@@ -6,6 +6,7 @@ import re
 
 import pytest
 
+from pytest_sqsq.engine.looking import statistics_of
 from pytest_sqsq.errors import InvalidAttributeValue, QueueDoesNotExist
 from pytest_sqsq.models import MessageAttribute, OutgoingMessage, QueueSettings
 
@@ -210,7 +211,7 @@ def test_statistics_tell_gauges_and_totals(world) -> None:
     world.receive(queue, 1, timeout=10)
     world.receive(queue, 1, timeout=50)
     world.poll(world.queue("other"))
-    statistics = queue.statistics()
+    statistics = statistics_of(queue)
     assert (statistics.visible, statistics.in_flight, statistics.delayed) == (3, 2, 1)
     assert (statistics.live_count, statistics.dead_count, statistics.slot_count) == (6, 1, 7)
     assert (statistics.receipt_index_size, statistics.uuid_index_size) == (2, 6)
@@ -218,9 +219,9 @@ def test_statistics_tell_gauges_and_totals(world) -> None:
     assert (statistics.expired, statistics.dead_lettered) == (0, 0)
     assert (statistics.compactions, statistics.groups, statistics.parked_polls) == (0, 0, 0)
     world.advance(10)
-    assert queue.statistics().dead_lettered == 1
+    assert statistics_of(queue).dead_lettered == 1
     world.advance(50)
-    statistics = queue.statistics()
+    statistics = statistics_of(queue)
     assert statistics.live_count == 0
     assert (statistics.deleted, statistics.dead_lettered, statistics.expired) == (1, 2, 4)
 
@@ -276,7 +277,7 @@ def test_the_check_notices_a_message_that_nobody_will_show_again(world) -> None:
     queue = world.queue()
     world.send(queue, "a")
     world.receive(queue)
-    queue._timeouts.clear()
+    queue.timeouts.clear()
     with pytest.raises(AssertionError, match="waits for its time and is in no heap"):
         world.broker.check()
 

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import pytest
 
+from pytest_sqsq.engine.looking import statistics_of, why_not_deliverable
 from pytest_sqsq.errors import InvalidParameterValue, OverLimit, ReceiptHandleIsInvalid
 
 HOURS_12 = 43_200
@@ -135,7 +136,7 @@ def test_a_deleted_message_can_be_deleted_again_any_number_of_times(world, name:
     queue, delivery = one_received(world, name)
     for _ in range(3):
         assert world.delete(queue, delivery) == [None]
-    assert queue.statistics().deleted == 1
+    assert statistics_of(queue).deleted == 1
     assert len(world.events(queue, "deleted")) == 1
 
 
@@ -155,7 +156,7 @@ def test_an_expired_message_can_be_deleted_and_has_no_visibility_to_change(
     world.advance(60)
     assert world.delete(queue, delivery) == [None]
     assert world.change(queue, delivery, 1) == UNAVAILABLE.format(delivery.receipt_handle)
-    assert queue.statistics().deleted == 0
+    assert statistics_of(queue).deleted == 0
 
 
 @both
@@ -234,7 +235,7 @@ def test_entries_of_a_batch_succeed_and_fail_each_for_itself_in_order(world, nam
     texts = world.delete(queue, first, "nonsense", second, first)
     assert texts == [None, GARBAGE.format("nonsense"), None, None]
     assert world.live(queue) == []
-    assert queue.statistics().deleted == 2
+    assert statistics_of(queue).deleted == 2
 
 
 def test_changes_of_one_batch_apply_in_order(world) -> None:
@@ -349,10 +350,10 @@ def test_a_full_queue_says_why_the_next_message_is_not_delivered(make_world) -> 
     with world.broker.entry(queue):
         first, second = queue.log.live_messages()
         assert (
-            queue.why_not_deliverable(first)
+            why_not_deliverable(queue, first)
             == "in flight until 2030-01-01T00:00:30.000Z (receive 1)"
         )
-        assert queue.why_not_deliverable(second) == "the in-flight limit of 1 is reached"
+        assert why_not_deliverable(queue, second) == "the in-flight limit of 1 is reached"
 
 
 def test_the_limit_counts_each_queue_for_itself(make_world) -> None:

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import pytest
 
+from pytest_sqsq.engine.looking import why_not_deliverable
 from pytest_sqsq.errors import QueueDoesNotExist, ServiceUnavailable
 from pytest_sqsq.models import OutgoingMessage, QueueKey, QueueSettings, ReceiveRequest
 from pytest_sqsq.store.records import PutMessage, RemoveMessage
@@ -270,7 +271,7 @@ def test_a_dead_letter_move_that_fails_is_tried_again_a_second_later(
     assert (world.counts(queue), world.live(dead)) == ((0, 1, 0), [])
     with world.broker.entry(queue):
         (message,) = queue.log.live_messages()
-        assert queue.why_not_deliverable(message) == (
+        assert why_not_deliverable(queue, message) == (
             "its move to the dead-letter queue failed; it waits until 2030-01-01T00:00:31.000Z"
             " to try again"
         )

@@ -7,6 +7,7 @@ from random import Random
 
 import pytest
 
+from pytest_sqsq.engine.looking import why_not_deliverable
 from pytest_sqsq.errors import (
     InvalidParameterValue,
     QueueDoesNotExist,
@@ -436,7 +437,7 @@ def test_a_move_refused_by_an_outage_is_made_when_it_is_over(world) -> None:
         assert world.counts(queue) == (0, 1, 0)
         with world.broker.entry(queue):
             [message] = queue.log.live_messages()
-            why = queue.why_not_deliverable(message)
+            why = why_not_deliverable(queue, message)
         assert "its move to the dead-letter queue failed" in why
     assert (world.bodies(queue), world.bodies(dead)) == ([], ["a"])
     world = world.restarted()

@@ -9,6 +9,7 @@ from threading import Event, Thread
 import pytest
 
 from pytest_sqsq.clock import monotonic
+from pytest_sqsq.engine.looking import statistics_of
 from pytest_sqsq.errors import QueueDoesNotExist, ServiceUnavailable
 from pytest_sqsq.store import make_store
 
@@ -52,7 +53,7 @@ def assert_all_else_goes_on(world, queue) -> None:
     with pytest.raises(QueueDoesNotExist):
         world.broker.get_queue(queue.key._replace(name="other"))
     with world.broker.entry(queue):
-        assert queue.statistics().visible == visible
+        assert statistics_of(queue).visible == visible
     world.advance(30)
     assert world.counts(queue) == (visible + 1, 0, 0)
     world.broker.maintain()
