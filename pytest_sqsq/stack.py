@@ -102,9 +102,10 @@ class Stack:
         )
 
     def _give_way(self) -> None:
-        # While the gate is closed, nobody else has anything to do.
+        # While the gate is closed nobody else has anything to do, and time stands.
         if not self._gate.is_closed:
             give_way()
+            self.clock.let_others_happen()
 
     def _load(self) -> None:
         """Take over what the store has kept, and let happen what fell due meanwhile."""

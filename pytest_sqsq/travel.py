@@ -42,6 +42,7 @@ class Traveller(ABC):
     def __init__(self) -> None:
         self._driver: TimeDriver = NothingToMove()
         self._mover: int | None = None
+        self._settling = False
         self._callbacks = Callbacks()
         self._listeners: tuple[Listener, ...] = ()
 
@@ -185,6 +186,26 @@ class Traveller(ABC):
                 self._run_instant(due, events, released)
             return tuple(events)
 
+    def let_others_happen(self) -> None:
+        """In a pause of what the driver settles: what else is due now happens, in order.
+
+        That is all up to the next callback, which has to wait until everything is settled.  Does
+        nothing in other threads, outside of settling, and in a pause within a pause.
+        """
+        if self._mover != threading.get_ident() or not self._settling:
+            return
+        self._settling = False
+        try:
+            driver = self._driver
+            while (due := driver.next_due_ms()) is not None and due <= self.now_ms:
+                call_ms = self.next_call_ms
+                if call_ms is not None and call_ms <= due:
+                    return
+                driver.settle(due)
+                self._tell(*driver.end_polls(due))
+        finally:
+            self._settling = True
+
     @contextmanager
     def _moving(self, section: AbstractContextManager[None]) -> Iterator[None]:
         self.require_no_callback()
@@ -220,7 +241,7 @@ class Traveller(ABC):
         released: Callable[[], AbstractContextManager[None]],
     ) -> None:
         for _ in range(CHAIN_LIMIT):
-            events += self._driver.settle(instant)
+            events += self._settle(instant)
             if self._run_callbacks(instant, events, released):
                 continue
             ended = self._driver.end_polls(instant)
@@ -234,6 +255,13 @@ class Traveller(ABC):
             f"work at {_told(instant)} made new work for the same instant"
             f" {CHAIN_LIMIT} times in a row{last}"
         )
+
+    def _settle(self, instant: int) -> list[Event]:
+        self._settling = True
+        try:
+            return self._driver.settle(instant)
+        finally:
+            self._settling = False
 
     def _run_callbacks(
         self,

@@ -103,6 +103,9 @@ class Polling(BrokerState):
         events: list[Event] = []
         while (waiter := self.due.next_poll_end()) is not None and waiter.deadline_ms <= now_ms:
             queue = waiter.queue
+            # In a pause some of what is due by then may be left, and may be for this poll.
+            if any(linked.next_due_ms <= waiter.deadline_ms for linked in queue.linked):
+                self._settler.settle_queues(queue.linked, waiter.deadline_ms)
             with queue.lock:
                 ended = self._end_poll(queue, waiter)
             if ended:

@@ -49,7 +49,8 @@ class Settler:
     """Runs what is due.  Takes queue locks one by one, two for a move; holds none on entry.
 
     ``serve`` answers a locked queue's parked polls and returns those to wake.  ``give_way`` is
-    called after each piece of work, with no lock held, to let other threads go on meanwhile.
+    called after each piece of work, with no lock held, to let other threads and other queues go
+    on meanwhile; it may settle.
     """
 
     def __init__(
@@ -80,7 +81,15 @@ class Settler:
             instant_ms = self.next_ms()
             if instant_ms is None or instant_ms > now_ms:
                 return
-            self._run(instant_ms, self._due.queues_due_at(instant_ms))
+            queues = self._due.queues_due_at(instant_ms)
+            for queue in queues:
+                self._finish_before(queue, instant_ms)
+            self._run(instant_ms, queues)
+
+    def _finish_before(self, queue: Queue, instant_ms: int) -> None:
+        # Only in a pause can something earlier be left: pieces of what is due in a linked queue.
+        if any(linked.next_due_ms < instant_ms for linked in queue.linked):
+            self.settle_queues(queue.linked, instant_ms - 1)
 
     def settle_queues(self, queues: Sequence[Queue], now_ms: int) -> None:
         """Everything due by ``now_ms`` in some queues, in order."""
@@ -234,6 +243,7 @@ class Settler:
         if source is None or source.deleted:
             task.fail(DESTINATION_GONE)
             return
+        self._finish_before(source, now_ms)
         with source.lock:
             message = source.order.peek()
             origin = None if message is None else message.dead_letter_source_arn
@@ -250,6 +260,7 @@ class Settler:
             reason = SOURCE_UNKNOWN if arn is None else DESTINATION_GONE
             self._end(task, source, reason)
             return
+        self._finish_before(target, now_ms)
         self._move_for_task(task, source, message, target, now_ms)
         touched[target.key] = target
 

@@ -542,3 +542,74 @@ def test_only_a_clock_that_runs_again_tells_so_after_an_advance(mode, calls) -> 
     clock.on_changed = lambda: told.append(clock.now_ms)
     clock.advance(60)
     assert len(told) == calls
+
+
+def in_a_pause(world: World, clock: Clock, function) -> None:
+    """Have the world call a function in the middle of the next settling."""
+
+    def pause(now_ms: int) -> None:
+        world.on_settle = lambda now_ms: None
+        function()
+
+    world.on_settle = pause
+
+
+def test_in_a_pause_all_others_that_are_due_get_their_turn() -> None:
+    world = World(visible=[0])
+    clock = frozen(world)
+
+    def let_others_happen() -> None:
+        world.visible, world.polls = [START_MS, START_MS + 1], [START_MS, START_MS + 1]
+        clock.let_others_happen()
+        assert world.trace == ["visible", "poll_ended"]
+
+    in_a_pause(world, clock, let_others_happen)
+    clock.run_due(beside_requests=True)
+    assert world.visible == world.polls == [START_MS + 1]
+
+
+def test_in_a_pause_nobody_overtakes_a_callback() -> None:
+    world = World(visible=[0])
+    clock = frozen(world)
+    clock.call_at(START, lambda: world.trace.append("callback"))
+
+    def let_others_happen() -> None:
+        world.polls = [START_MS - 1, START_MS]
+        clock.let_others_happen()
+
+    in_a_pause(world, clock, let_others_happen)
+    clock.run_due(beside_requests=True)
+    assert world.trace == ["poll_ended", "visible", "callback", "poll_ended"]
+
+
+def test_in_a_pause_within_a_pause_nobody_gets_a_turn() -> None:
+    world = World(visible=[0])
+    clock = frozen(world)
+    pauses = 0
+
+    def pause(now_ms: int) -> None:
+        nonlocal pauses
+        pauses += 1
+        world.visible = [START_MS, START_MS]
+        clock.let_others_happen()
+
+    world.on_settle = pause
+    clock.run_due(beside_requests=True)
+    assert pauses == 2
+
+
+def test_only_in_a_pause_and_in_its_thread_do_others_get_a_turn() -> None:
+    world = World(visible=[0], polls=[0])
+    clock = frozen(world)
+    clock.let_others_happen()
+    clock.call_at(START, clock.let_others_happen)
+
+    def let_others_happen() -> None:
+        thread = threading.Thread(target=clock.let_others_happen)
+        thread.start()
+        thread.join(10)
+        assert not world.trace
+
+    in_a_pause(world, clock, let_others_happen)
+    clock.run_due(beside_requests=True)
+    assert world.trace == ["visible", "poll_ended"]

@@ -158,3 +158,70 @@ def test_a_queue_deleted_in_a_pause_is_gone_with_all_that_was_due(pausing, pause
     assert not pausing.broker.queues
     assert len(pausing.events(queue, "expired")) == COUNT
     pausing.broker.check()
+
+
+def test_a_poll_that_ends_in_a_pause_still_gets_what_appears_in_time(pausing, pauses) -> None:
+    queue = pausing.queue(delay_seconds=60)
+    fill(pausing, queue)
+    pausing.advance(40)
+    poll = pausing.poll(queue, 20)
+    pauses.append(lambda: pausing.broker.end_polls(pausing.clock.now_ms))
+    pausing.advance(20)
+    assert [delivery.body for delivery in poll.result()] == ["a"]
+
+
+def test_a_poll_that_ends_in_a_pause_still_gets_the_dead_letter_that_comes_in_time(
+    pausing, pauses
+) -> None:
+    dead = pausing.queue("dead")
+    queue = pausing.queue(dead_letters=dead, visibility_timeout=60)
+    fill(pausing, queue)
+    while pausing.receive(queue, 10):
+        pass
+    pausing.advance(40)
+    polls = [pausing.poll(dead, 20, 10) for _ in range(COUNT // 10)]
+    pauses.append(lambda: pausing.broker.end_polls(pausing.clock.now_ms))
+    pausing.advance(20)
+    assert sum(len(poll.result()) for poll in polls) == COUNT
+
+
+def test_a_pause_lets_nothing_later_happen_before_in_a_queue_that_dead_letters_connect(
+    pausing, pauses
+) -> None:
+    dead = pausing.queue("dead")
+    queue = pausing.queue(dead_letters=dead, visibility_timeout=60)
+    fill(pausing, queue)
+    while pausing.receive(queue, 10):
+        pass
+    pausing.send(dead, "later", delay=61)
+    later_ms = pausing.clock.now_ms + 61_000
+
+    def settle_later() -> None:
+        pausing.clock.now_ms = later_ms
+        pausing.broker.settle(later_ms)
+
+    pauses.append(settle_later)
+    pausing.advance(60)
+    arrivals = pausing.events(dead, "moved", "visible")
+    assert arrivals == [*[(60.0, "moved", "a")] * COUNT, (61.0, "visible", "later")]
+
+
+def test_a_move_task_in_a_pause_finds_its_queues_as_of_its_instant(pausing, pauses) -> None:
+    dead, orders = pausing.queue("dead"), pausing.queue("orders", delay_seconds=60)
+    pausing.set_dead_letters(orders, dead)
+    fill(pausing, orders)
+    pausing.advance(59.5)
+    for _ in range(3):
+        pausing.send(dead, "moved back")
+    pausing.broker.start_move_task(dead, orders.arn, 1)
+    later_ms = pausing.clock.now_ms + 1000
+
+    def settle_later() -> None:
+        pausing.clock.now_ms = later_ms
+        pausing.broker.settle(later_ms)
+
+    pauses.append(settle_later)
+    pausing.advance(0.5)
+    events = pausing.events(orders, "visible", "moved")
+    assert [at for at, kind, _ in events if kind == "visible"] == [60.0] * COUNT
+    assert events[-1] == (60.5, "moved", "moved back")

@@ -185,6 +185,32 @@ def test_a_clock_that_runs_lets_other_threads_go_on_while_much_is_due(
     assert given == ["sqsq-scheduler"] * 2
 
 
+def test_a_poll_of_another_queue_gets_what_appears_while_much_is_due_in_one(
+    delay_many, beside, monkeypatch
+) -> None:
+    server, done = delay_many()
+    other = server.create_queue("other")
+    other.send("delayed", DelaySeconds=1)
+    poll = beside(server.client().receive_message, QueueUrl=other.url, WaitTimeSeconds=20)
+    server.wait_for_pollers(1, other)
+    appears_ms = server.clock.now_ms + 1000
+    bodies: list[str] = []
+
+    def take_long() -> None:
+        # The first time until the message appears, the second until it has been received.
+        if server.clock.now_ms < appears_ms:
+            server.wait_until(lambda: server.clock.now_ms >= appears_ms, timeout=WAIT)
+        else:
+            bodies.append(poll.result(timeout=WAIT)["Messages"][0]["Body"])
+
+    monkeypatch.setattr(stack, "give_way", take_long)
+    server.clock.resume()
+
+    assert done.wait(WAIT)
+    server.check()
+    assert bodies == ["delayed"]
+
+
 def test_an_advance_keeps_all_other_threads_out_and_gives_way_to_none(
     delay_many, monkeypatch
 ) -> None:
