@@ -70,6 +70,7 @@ class Loading:
                     self._queues[record.queue].deduplication.remember(
                         (record.group, record.deduplication_id),
                         Accepted(record.message_id, record.sequence_number, record.accepted_ms),
+                        record.accepted_ms,
                     )
                 case PutMessage(key, message):
                     self._take_in(self._queues[key], message)

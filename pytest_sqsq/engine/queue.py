@@ -9,18 +9,20 @@ from threading import Lock
 from typing import Protocol
 
 from pytest_sqsq.engine.arrears import Arrears
-from pytest_sqsq.engine.attempts import AttemptMemory
+from pytest_sqsq.engine.attempts import Attempt
 from pytest_sqsq.engine.chances import Chances
 from pytest_sqsq.engine.deadlines import MessageHeap
-from pytest_sqsq.engine.deduplication import DeduplicationMemory
+from pytest_sqsq.engine.deduplication import Accepted, DeduplicationKey
 from pytest_sqsq.engine.fifo import FifoOrder
 from pytest_sqsq.engine.journal import Journal, Listeners
 from pytest_sqsq.engine.message import Message
 from pytest_sqsq.engine.message_log import MessageLog
 from pytest_sqsq.engine.quirks import LooseOrder
 from pytest_sqsq.engine.receipts import make_handle, queue_token
+from pytest_sqsq.engine.recent import Recent
 from pytest_sqsq.engine.standard import StandardOrder
 from pytest_sqsq.engine.waiters import ParkedPolls
+from pytest_sqsq.limits import ATTEMPT_ID_WINDOW_MS, DEDUPLICATION_WINDOW_MS
 from pytest_sqsq.models import QueueKey, QueueSettings
 from pytest_sqsq.store.records import QueueRecord
 
@@ -101,8 +103,8 @@ class Queue:
         self.log = MessageLog()
         self.journal = Journal(key.name, surroundings.journal_size, surroundings.listeners)
         self.parked = ParkedPolls()
-        self.deduplication = DeduplicationMemory()
-        self.attempts = AttemptMemory()
+        self.deduplication: Recent[DeduplicationKey, Accepted] = Recent(DEDUPLICATION_WINDOW_MS)
+        self.attempts: Recent[str, Attempt] = Recent(ATTEMPT_ID_WINDOW_MS)
         # Amazon keeps the behaviour of the scope a queue was created with.
         self.deduplication_scope = settings.deduplication_scope
         self.order: FifoOrder | StandardOrder = FifoOrder() if settings.fifo else StandardOrder()

@@ -79,7 +79,8 @@ def apply_receive(queue: Queue, plan: ReceivePlan) -> None:
         if plan.attempt_id is not None:
             queue.attempts.remember(
                 plan.attempt_id,
-                Attempt(tuple(plan.messages), tuple(plan.handles), visible_at_ms, now_ms),
+                Attempt(tuple(plan.messages), tuple(plan.handles), visible_at_ms),
+                now_ms,
             )
 
 

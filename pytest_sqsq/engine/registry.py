@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable
 from threading import Lock
 
 from pytest_sqsq.engine.queue import Queue
+from pytest_sqsq.engine.recent import Recent
 from pytest_sqsq.errors import QueueDeletedRecently
 from pytest_sqsq.limits import COOLDOWN_MS
 from pytest_sqsq.models import QueueKey
@@ -25,7 +26,7 @@ class Registry:
         self._targets: dict[QueueKey, str] = {}
         # The same links the other way: by target, the queues that dead-letter into it.
         self._sources: dict[str, dict[QueueKey, Queue]] = {}
-        self._deleted_ms: dict[QueueKey, int] = {}
+        self._deleted_ms: Recent[QueueKey, int] = Recent(COOLDOWN_MS)
 
     def find(self, key: QueueKey) -> Queue | None:
         """The queue, which may be in the middle of being made or deleted.  O(1), no lock."""
@@ -52,7 +53,7 @@ class Registry:
             present = self._queues.get(queue.key)
             if present is not None:
                 return present
-            deleted_ms = self._deleted_ms.get(queue.key)
+            deleted_ms = self._deleted_ms.known(queue.key)
             if deleted_ms is not None and queue.created_ms < deleted_ms + cooldown_ms:
                 raise QueueDeletedRecently
             self._queues[queue.key] = queue
@@ -71,13 +72,12 @@ class Registry:
     def note_deletion(self, key: QueueKey, now_ms: int) -> None:
         """Remember when a queue was deleted; to be called before it can be seen to be gone."""
         with self._lock:
-            self._forget_deletions(now_ms)
-            self._deleted_ms[key] = now_ms
+            self._deleted_ms.remember(key, now_ms, now_ms)
 
     def deleted_ms(self, key: QueueKey) -> int | None:
         """When a queue of this key was last deleted, remembered as long as AWS cares."""
         with self._lock:
-            return self._deleted_ms.get(key)
+            return self._deleted_ms.known(key)
 
     def relink(self, queue: Queue) -> None:
         """Take notice of a queue's changed redrive policy; under the queue's lock."""
@@ -126,11 +126,6 @@ class Registry:
             together = tuple(sorted(_reached(start, self._neighbours_of), key=lambda one: one.key))
             for queue in together:
                 queue.linked = together
-
-    def _forget_deletions(self, now_ms: int) -> None:
-        old = [key for key, at_ms in self._deleted_ms.items() if at_ms + COOLDOWN_MS <= now_ms]
-        for key in old:
-            del self._deleted_ms[key]
 
 
 def _reached(start: Queue, next_of: Callable[[Queue], Iterable[Queue]]) -> tuple[Queue, ...]:

@@ -47,7 +47,7 @@ def apply_send(queue: Queue, plan: SendPlan) -> None:
         )
     queue.sent += len(plan.messages)
     for key, first in plan.accepted.items():
-        queue.deduplication.remember(key, first)
+        queue.deduplication.remember(key, first, first.accepted_ms)
     for message_id, body in plan.duplicates:
         queue.journal.record_duplicate(now_ms, message_id, body)
 
