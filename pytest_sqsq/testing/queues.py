@@ -35,8 +35,8 @@ def create_queue(
 
     ``dead_letter_queue`` is a name, URL or ARN; it is made, of the right kind, if it is missing.
     Values of ``attributes`` may be numbers, booleans and, for policies, mappings.  Raises
-    ``ValueError`` for a dead-letter queue of the wrong kind or named twice, and the ``SqsError``
-    that the API answers with.
+    ``ValueError`` for a dead-letter queue of the wrong kind, named twice or not to be made, and
+    the ``SqsError`` that the API answers with.
     """
     _require_home(key)
     given = {name: _attribute_text(value) for name, value in (attributes or {}).items()}
@@ -52,6 +52,11 @@ def create_queue(
                 f" queues, with names that end in {FIFO_SUFFIX}, or neither is"
             )
         if world.broker.find_queue(target) is None:
+            if target == key:
+                raise ValueError(
+                    f"{key.name!r} cannot be its own dead-letter queue before it is there: create"
+                    " it, then set its RedrivePolicy by SetQueueAttributes"
+                )
             create_queue(world, target)
         given["RedrivePolicy"] = _attribute_text(
             {

@@ -64,6 +64,12 @@ def test_a_dead_letter_queue_of_the_wrong_kind_is_refused(server, name, dead) ->
     assert server.queues == ()
 
 
+def test_a_missing_queue_cannot_be_its_own_dead_letter_queue(server) -> None:
+    with pytest.raises(ValueError, match=r"^'orders' cannot be its own dead-letter queue before"):
+        server.create_queue("orders", dead_letter_queue="orders")
+    assert server.queues == ()
+
+
 def test_a_receive_count_without_a_dead_letter_queue_is_refused(server) -> None:
     with pytest.raises(ValueError, match="max_receive_count needs a dead_letter_queue"):
         server.create_queue("orders", max_receive_count=3)
