@@ -13,7 +13,8 @@ from pytest_sqsq.timeline import EPOCH, MILLISECOND
 
 if TYPE_CHECKING:
     from pytest_sqsq.clock import Clock
-    from pytest_sqsq.gateway.gate import Parking, RequestGate
+    from pytest_sqsq.gateway.gate import RequestGate
+    from pytest_sqsq.gateway.gate_state import Parking
 
 # Real seconds between two looks at whether the client of a delayed request is still there.
 LOOK_SECONDS = 0.1
